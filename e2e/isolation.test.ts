@@ -16,7 +16,7 @@ import {
   smallInternet,
   type SmallInternet,
 } from './fixtures/small-internet.ts';
-import { findProgram } from '@skep/cli/runtime/sandbox/find-program.ts';
+import { findProgram } from '@skep/cli/runtime/find-program.ts';
 import { component, title } from './require.ts';
 
 const sandbox = await component('sandbox');

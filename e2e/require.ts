@@ -12,6 +12,7 @@ import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
 export type ComponentName =
   | 'engine'
   | 'private-engine'
+  | 'podman'
   | 'sandbox'
   | 'slirp'
   | 'strace'
@@ -72,6 +73,14 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     return namespace.status === 0
       ? ''
       : `no network namespace: ${namespace.error?.message ?? namespace.stderr.trim()}`;
+  },
+  podman() {
+    if (process.getuid?.() !== 0) return 'only root can start engines of its own';
+    const needed = ['podman', 'runc', 'catatonit', 'slirp4netns', 'newuidmap', 'nsenter'];
+    const missing = needed.find((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+    if (missing !== undefined) return `${missing} is not installed`;
+    const mode = statSync('/dev/net/tun', { throwIfNoEntry: false })?.mode ?? 0;
+    return (mode & 0o006) === 0o006 ? '' : '/dev/net/tun is not open to every user';
   },
   sandbox() {
     const binds = ['/usr', '/bin', '/lib', '/lib64'].flatMap((one) => ['--ro-bind-try', one, one]);

@@ -124,7 +124,7 @@ const CHUNKS = [
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
     name: 'finding',
-    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
+    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows)|cli\/abilities|runtime\/(?:find-program|glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:glance|places)))/,
   },
   // What a server may do, in words; `search` says nothing of that.
   {

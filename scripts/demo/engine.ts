@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import os from 'node:os';
 import { EngineClient } from '../../packages/skep/src/runtime/docker/client.ts';
 import { endpointText } from '../../packages/skep/src/runtime/docker/endpoint.ts';
 import { findEngine as searchEngine } from '../../packages/skep/src/runtime/docker/find-engine.ts';
+import { userDirectory, userFile } from '../../packages/skep/src/runtime/user-file.ts';
 
 export interface Engine {
   readonly client: EngineClient;
@@ -15,8 +16,10 @@ export async function findEngine(): Promise<Engine | undefined> {
   const engine = await searchEngine({
     env: process.env,
     home: os.homedir(),
-    readText: (file) => Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined),
+    readText: userFile,
     exists: (file) => Promise.resolve(existsSync(file)),
+    list: userDirectory,
+    hasProgram: () => false,
     ping: async (endpoint) => void (await new EngineClient(endpoint).ping(AbortSignal.timeout(5000))),
   });
   if (!('found' in engine)) return undefined;

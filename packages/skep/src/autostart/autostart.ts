@@ -62,6 +62,7 @@ const KEPT: readonly string[] = [
   'DOCKER_CONTEXT',
   'DOCKER_CONFIG',
   'DOCKER_CERT_PATH',
+  'DOCKER_TLS',
   'DOCKER_TLS_VERIFY',
   'SKEP_RUNTIME',
   'SKEP_FRONT_PORT',

@@ -25,12 +25,9 @@ export async function lookAtEngine(inquiry: Inquiry): Promise<Finding> {
   const tried = found.refusals.filter(({ why }) => why !== 'does not exist');
   const text = tried.map(({ strategy, why }) => `${strategy}: ${why}`).join('; ');
   if (text === '') return { verdict: 'note', text: 'there is none; servers that are images do not run here' };
-  const remedy = found.exclusive ?? (text.includes('permission denied') ? PERMISSION : undefined);
+  const remedy = tried.find(({ hint }) => hint !== undefined)?.hint ?? found.exclusive;
   return { verdict: 'warning', text, ...(remedy === undefined ? {} : { remedy }) };
 }
-
-const PERMISSION =
-  'add yourself to the group that owns the socket, and sign in again; or use a rootless engine';
 
 export async function lookAtSandbox(inquiry: Inquiry): Promise<Finding> {
   const found = await lookFor({ runsImages: false }, inquiry);

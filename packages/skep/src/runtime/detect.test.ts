@@ -31,6 +31,8 @@ function select(options: Machine): Promise<Selection> {
     home: '/home/me',
     readText: (file) => Promise.resolve(options.files?.[file]),
     exists: (path) => Promise.resolve(sockets.includes(path)),
+    list: () => Promise.resolve([]),
+    hasProgram: () => false,
     ping: (endpoint) =>
       answering.includes(endpointText(endpoint))
         ? Promise.resolve()

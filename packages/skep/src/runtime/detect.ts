@@ -86,7 +86,7 @@ function unavailable(
     forced === undefined ? 'no runtime for workloads' : `runtime "${forced}" is not available on this system`;
   return new SkepError('runtime/unavailable', {
     message: `${what} (${tried.join('; ')})`,
-    hint,
+    hint: refusals.find((refusal) => refusal.hint !== undefined)?.hint ?? hint,
     detail: { refusals },
   });
 }

@@ -29,6 +29,8 @@ export interface RuntimeEnvironment {
 export interface Refusal {
   readonly strategy: string;
   readonly why: string;
+  /** What would help. */
+  readonly hint?: string;
 }
 
 export type Finding<Found> =

@@ -86,7 +86,7 @@ export interface Prepared {
   readonly volumes?: readonly string[];
   /** The image begins its server as root, or names nobody; absent for packages. */
   readonly asRoot?: boolean;
-  /** Why nobody knows where it comes from, where it was to be verified and runs all the same. */
+  /** What a person should know of an image that runs all the same: nobody knows where it comes from, or it is for other processors. */
   readonly doubt?: string;
 }
 

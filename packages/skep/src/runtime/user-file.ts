@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 
@@ -8,5 +8,14 @@ export async function userFile(file: string): Promise<string | undefined> {
     return await ifThere(readFile(file, 'utf8'), 'ENOTDIR');
   } catch (error) {
     throw new SkepError('config/unreadable', { message: `cannot read "${file}"`, cause: error });
+  }
+}
+
+/** Names of what a directory of the user's holds; none where there is none. Throws `config/unreadable` otherwise. */
+export async function userDirectory(directory: string): Promise<readonly string[]> {
+  try {
+    return (await ifThere(readdir(directory), 'ENOTDIR')) ?? [];
+  } catch (error) {
+    throw new SkepError('config/unreadable', { message: `cannot read "${directory}"`, cause: error });
   }
 }

@@ -23,10 +23,20 @@ export interface ContractHarness {
   readonly hold: ((spec: WorkloadSpec) => ChildProcess) | undefined;
   /** Keeps `WorkloadSpec.isolation`. */
   readonly isolates?: true;
+  /** What an engine does not do that others do, for a reason outside of the adapter. */
+  readonly lacks?: readonly Lack[];
+  /** The number of the user that the engine runs as, where that is another one than who runs the tests. */
+  readonly owner?: number;
   /** Everything of ours that exists outside the port: containers, networks, processes, directories. */
   leftovers(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
+
+/**
+ * `input`: what a server reads ends when its client goes. `told-memory`: nobody says that a server used too much memory.
+ * `limits`: it holds none, which its `cautions` tell.
+ */
+export type Lack = 'input' | 'told-memory' | 'limits';
 
 export interface ContractPackage {
   /** The scheme. */
@@ -70,6 +80,10 @@ export class ContractBench {
     return this.#opened;
   }
 
+  lacks(what: Lack): boolean {
+    return this.harness.lacks?.includes(what) === true;
+  }
+
   /** See `ContractHarness.hold`. */
   hold(spec: WorkloadSpec): ChildProcess {
     if (!this.harness.hold) throw new TypeError('this adapter has nothing outside this process');
@@ -79,7 +93,9 @@ export class ContractBench {
   async open(): Promise<void> {
     const runtime = await this.harness.open();
     const reference = await this.harness.probeServer(runtime);
-    this.#opened = { runtime, reference, directory: await mkdtemp(path.join(tmpdir(), 'skep-contract-')) };
+    const directory = await mkdtemp(path.join(tmpdir(), 'skep-contract-'));
+    this.#opened = { runtime, reference, directory };
+    await this.#own(directory);
   }
 
   async close(): Promise<void> {
@@ -96,7 +112,13 @@ export class ContractBench {
     const made = await mkdtemp(path.join(this.directory, name));
     // In the sandbox a server that root starts is the owner of what it is given, but never root.
     if (this.runtime.kind === 'sandbox' && process.getuid?.() === 0) await chown(made, SOMEBODY, SOMEBODY);
+    await this.#own(made);
     return made;
+  }
+
+  async #own(made: string): Promise<void> {
+    const { owner } = this.harness;
+    if (owner !== undefined) await chown(made, owner, owner);
   }
 
   /** A workload of a fresh name that runs the probe server without a network. */

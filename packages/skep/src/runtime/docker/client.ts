@@ -1,10 +1,15 @@
-import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import {
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readLimited } from '@skep/core/fetch/read-limited.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { endpointText, type Endpoint } from './endpoint.ts';
-import { refused, unreachable } from './failure.ts';
+import type { Endpoint } from './endpoint.ts';
+import { refused, refusedPing, unreachable } from './failure.ts';
 
 export interface EngineRequest {
   /** Default GET. */
@@ -58,12 +63,8 @@ export class EngineClient {
   /** Asks the engine who it is; fails with `runtime/engine-unreachable`. */
   async ping(signal?: AbortSignal): Promise<Ping> {
     const response = await this.#send('/_ping', { path: '', signal });
-    await this.#answer(response, signal);
-    if (response.statusCode !== 200) {
-      throw new SkepError('runtime/engine-unreachable', {
-        message: `the container engine at ${endpointText(this.endpoint)} answered ${response.statusCode} to a ping`,
-      });
-    }
+    const { status, body } = await this.#answer(response, signal);
+    if (status !== 200) throw refusedPing(this.endpoint, status, body);
     const offered = response.headers['api-version'];
     return {
       apiVersion: negotiateVersion(typeof offered === 'string' ? offered : ''),
@@ -188,19 +189,22 @@ export class EngineClient {
   }
 
   #open(path: string, request: EngineRequest, headers: Record<string, string>): ClientRequest {
-    const { endpoint } = this;
-    const where =
-      endpoint.kind === 'unix' ? { socketPath: endpoint.path } : { host: endpoint.host, port: endpoint.port };
     return httpRequest({
-      ...where,
+      ...connectionTo(this.endpoint),
       path,
       method: request.method ?? 'GET',
-      // A unix socket costs nothing to open, and a kept one would keep the program alive.
-      agent: false,
       headers: { host: 'docker', ...headers, ...request.headers },
       ...(request.signal ? { signal: request.signal } : {}),
     });
   }
+}
+
+/** A connection for each request: a unix socket costs nothing to open, and a kept one would keep the program alive. */
+function connectionTo(endpoint: Endpoint): RequestOptions {
+  if (endpoint.kind === 'unix') return { agent: false, socketPath: endpoint.path };
+  const { host, port, secure } = endpoint;
+  // An agent would connect by itself.
+  return secure === undefined ? { agent: false, host, port } : { createConnection: secure };
 }
 
 function tooLong(maxBytes: number): SkepError {

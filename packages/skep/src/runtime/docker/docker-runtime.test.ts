@@ -56,6 +56,12 @@ describe('who an engine is', () => {
     expect(await runtime.probe(signal)).toMatchObject({ id: 'host' });
   });
 
+  test('is another one for each user of Podman on a machine', async () => {
+    const body = { Name: 'host', ServerVersion: '4.3.1', DockerRootDir: '/home/me/.local/share/containers' };
+    const { runtime } = await scriptedEngine({ 'GET /info': { body } }, { podman: true });
+    expect(await runtime.probe(signal)).toMatchObject({ id: 'host:/home/me/.local/share/containers' });
+  });
+
   test('is its address where it has neither id nor name', async () => {
     const { runtime } = await scriptedEngine({ 'GET /info': { body: { ServerVersion: '1' } } });
     const { id, endpoint } = await runtime.probe(signal);
@@ -313,6 +319,12 @@ describe('to create a workload', () => {
 
   test.each([
     [409, 'Conflict', 'runtime/name-taken', 'a container named "a1" exists already'],
+    [
+      500,
+      'creating container storage: the container name "a1" is already in use by 0f1e. You have to remove that',
+      'runtime/name-taken',
+      'a container named "a1" exists already',
+    ],
     [404, 'No such image: image:1', 'runtime/image-not-found', 'image "image:1" is not on the engine'],
     [
       400,
@@ -691,6 +703,7 @@ test.each([
   [{ SecurityOptions: ['name=seccomp,profile=default'] }, false],
   [{ SecurityOptions: ['name=seccomp', 'name=rootless'] }, true],
   [{ SecurityOptions: ['name=userns'] }, true],
+  [{ SecurityOptions: ['name=seccomp'], Rootless: true }, true],
   [{}, false],
 ])('an engine of %j has numbers of users of its own: %j', async (info, mapsUsers) => {
   const { runtime } = await scriptedEngine({ 'GET /info': { body: { ServerVersion: '1', ...info } } });
@@ -716,6 +729,24 @@ test('limits that the kernel of the engine cannot keep are told', async () => {
   expect(await cautionsOf({ MemoryLimit: false, PidsLimit: false })).toEqual([
     'its memory cannot be limited by this engine (control groups)',
     'its processes cannot be limited by this engine (control groups)',
+  ]);
+});
+
+test('limits that Podman leaves out without root are told', async () => {
+  const limits = { memory: 1e9, pids: 100, disk: 1e9, cpus: 1 };
+  const cautionsOf = async (info: object): Promise<readonly string[]> => {
+    const body = { MemoryLimit: true, PidsLimit: true, CpuCfsQuota: true, ...info };
+    const { runtime } = await scriptedEngine({ 'GET /info': { body } }, { podman: true });
+    return runtime.cautions({ name: 'a1', mounts: [], limits });
+  };
+  const files = 'its files cannot be limited by this engine, which runs without root';
+  expect(await cautionsOf({ Rootless: false, CgroupVersion: '1' })).toEqual([]);
+  expect(await cautionsOf({ Rootless: true, CgroupVersion: '2' })).toEqual([files]);
+  expect(await cautionsOf({ Rootless: true, CgroupVersion: '1' })).toEqual([
+    ...['memory', 'processes', 'processor time'].map(
+      (what) => `its ${what} cannot be limited by this engine (control groups)`,
+    ),
+    files,
   ]);
 });
 

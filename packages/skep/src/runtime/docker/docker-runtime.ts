@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { bool, listOf, members, nullish, text } from '@skep/core/settings/shape.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { closedMounts } from '../../permissions/confined-user.ts';
 import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -35,7 +34,7 @@ import {
   workloadIds,
 } from './containers.ts';
 import type { CredentialSources } from './credentials.ts';
-import { endpointText } from './endpoint.ts';
+import { engineInfo, otherArchitecture, unheldLimits } from './engine-info.ts';
 import { containerEvents } from './events.ts';
 import { createFailure, refused, startFailure } from './failure.ts';
 import * as volumes from './data-volumes.ts';
@@ -64,18 +63,6 @@ import { sweepBuilds, sweepNetworks } from './sweep.ts';
 import { readAnswer } from './read-answer.ts';
 import { untilEnded } from './until-ended.ts';
 
-const infoShape = members({
-  ID: nullish(text),
-  Name: nullish(text),
-  ServerVersion: text,
-  SecurityOptions: nullish(listOf(text)),
-});
-/** Engines that do not say so can. */
-const abilitiesShape = members({
-  MemoryLimit: nullish(bool),
-  PidsLimit: nullish(bool),
-  CpuCfsQuota: nullish(bool),
-});
 
 /** The runtime port on a Docker-compatible engine. Nothing is connected before the first call. */
 export class DockerRuntime implements Runtime {
@@ -103,16 +90,13 @@ export class DockerRuntime implements Runtime {
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
     const { body } = await this.#client.ask('describe itself', { path: '/info', signal });
-    const info = readAnswer(infoShape, body);
     this.#described = body;
-    const endpoint = endpointText(this.#client.endpoint);
-    // Podman has no id: it leaves it out, or draws one for each answer. The name of its machine is the nearest thing.
     const { podman } = await this.#client.about(signal);
-    const { kind } = this.#client.endpoint;
-    const isMapped = info.SecurityOptions?.some((one) => /\bname=(?:rootless|userns)\b/.test(one)) === true;
-    const mapsUsers = isMapped || kind !== 'unix' || this.#environment.platform !== 'linux';
-    const id = (podman ? '' : info.ID) || info.Name || endpoint;
-    return { kind: 'docker', id, version: info.ServerVersion, endpoint, mapsUsers };
+    return engineInfo(body, {
+      endpoint: this.#client.endpoint,
+      podman,
+      platform: this.#environment.platform,
+    });
   }
 
   async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
@@ -139,9 +123,18 @@ export class DockerRuntime implements Runtime {
       const [client, environment] = [this.#client, this.#environment];
       return preparePackage({ client, environment, source, request, ensureBase });
     }
-    const { reference, ...doubt } = await this.#verified(source.reference, request);
-    const { exposedPorts, volumes: declared, asRoot } = await ensureBase(reference);
-    return { reference, ours: false, exposedPorts, volumes: declared, asRoot, ...doubt };
+    const { reference, doubt } = await this.#verified(source.reference, request);
+    const { exposedPorts, volumes: declared, asRoot, architecture } = await ensureBase(reference);
+    const other = architecture && otherArchitecture(await this.#description(), { reference, architecture });
+    const doubts = [doubt, other].filter(Boolean);
+    const told = doubts.length === 0 ? {} : { doubt: doubts.join('; ') };
+    return { reference, ours: false, exposedPorts, volumes: declared, asRoot, ...told };
+  }
+
+  /** It takes an engine ten milliseconds to say. */
+  async #description(): Promise<unknown> {
+    this.#described ??= (await this.#client.ask('describe itself', { path: '/info' })).body;
+    return this.#described;
   }
 
   async #verified(reference: string, request: PrepareRequest): Promise<Chosen> {
@@ -156,9 +149,13 @@ export class DockerRuntime implements Runtime {
     return dockerfileOf(request, this.#environment);
   }
 
-  async #puller({ report, signal }: PrepareRequest): Promise<(reference: string) => Promise<ObservedImage>> {
+  async #puller(request: PrepareRequest): Promise<(reference: string) => Promise<ObservedImage>> {
+    const { report, signal } = request;
     const credentials = await this.#credentials();
-    return (reference) => ensureImage(this.#client, { reference, credentials, report, signal });
+    // Images of packages are built for the engine itself.
+    const wanted = request.source.kind === 'image' ? this.#environment.env['DOCKER_DEFAULT_PLATFORM'] : '';
+    const platform = wanted || undefined;
+    return (reference) => ensureImage(this.#client, { reference, platform, credentials, report, signal });
   }
 
   async #credentials(): Promise<CredentialSources> {
@@ -200,20 +197,9 @@ export class DockerRuntime implements Runtime {
     ];
   }
 
-  /** What the engine's kernel cannot limit: it would leave it out and say so to nobody. */
-  async #unlimited({ memory, pids, cpus }: Limits): Promise<readonly string[]> {
-    if (memory + pids + cpus === 0) return [];
-    // It takes an engine ten milliseconds to say.
-    const described = this.#described ?? (await this.#client.ask('describe itself', { path: '/info' })).body;
-    const can = readAnswer(abilitiesShape, described);
-    const wanted = [
-      ['memory', memory, can.MemoryLimit],
-      ['processes', pids, can.PidsLimit],
-      ['processor time', cpus, can.CpuCfsQuota],
-    ] as const;
-    return wanted.flatMap(([what, limit, able]) =>
-      limit > 0 && able === false ? [`its ${what} cannot be limited by this engine (control groups)`] : [],
-    );
+  async #unlimited(limits: Limits): Promise<readonly string[]> {
+    if (Object.values(limits).every((limit) => limit === 0)) return [];
+    return unheldLimits(await this.#description(), limits);
   }
 
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[] {

@@ -11,10 +11,43 @@ export function unreachable(endpoint: Endpoint, cause: unknown, signal?: AbortSi
   if (signal?.aborted) return new SkepError('runtime/aborted', { cause });
   const code = errnoOf(cause) ?? 'connection lost';
   return new SkepError('runtime/engine-unreachable', {
-    message: `the container engine at ${endpointText(endpoint)} does not answer: ${REASONS[code] ?? code}`,
-    ...(code === 'EACCES' ? { hint: 'add yourself to the docker group, or use a rootless engine' } : {}),
+    message: `the container engine at ${endpointText(endpoint)} does not answer: ${reasonOf(code)}`,
+    ...(code === 'EACCES' ? { hint: permissionHint(endpoint) } : {}),
+    ...(isTlsFailure(code) ? { hint: TLS_HINT } : {}),
     cause,
   });
+}
+
+/** An engine that answers something else than that it is there. */
+export function refusedPing(endpoint: Endpoint, status: number, body: unknown): SkepError {
+  const wantsTls = status === 400 && /HTTPS server/i.test(engineMessage(body));
+  return new SkepError('runtime/engine-unreachable', {
+    message: `the container engine at ${endpointText(endpoint)} ${wantsTls ? 'speaks TLS alone' : `answered ${status} to a ping`}`,
+    ...(wantsTls
+      ? {
+          hint: 'set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the directory of ca.pem, cert.pem and key.pem',
+        }
+      : {}),
+  });
+}
+
+const TLS_HINT =
+  'ca.pem is the authority of the engine, cert.pem and key.pem are yours; they lie where DOCKER_CERT_PATH says, or in the docker context';
+
+function permissionHint(endpoint: Endpoint): string {
+  if (endpoint.kind === 'unix' && endpoint.path.includes('podman'))
+    return 'use your own Podman: systemctl --user enable --now podman.socket';
+  return 'add yourself to the group that owns the socket (sudo usermod -aG docker "$USER"), and sign in again; or use a rootless engine';
+}
+
+const isTlsFailure = (code: string): boolean =>
+  code in TLS_REASONS || code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
+
+function reasonOf(code: string): string {
+  const known = REASONS[code] ?? TLS_REASONS[code];
+  if (known !== undefined) return known;
+  if (/^ERR_SSL_.*ALERT/.test(code)) return 'it does not take our client certificate';
+  return code;
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -24,6 +57,24 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
   ENOTFOUND: 'the host name is unknown',
+};
+
+const UNTRUSTED = 'its certificate is of an authority that is not trusted here';
+
+/** Codes of Node and OpenSSL for a connection that never came to be. */
+const TLS_REASONS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
+  CERT_SIGNATURE_FAILURE: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS',
+  EPROTO: 'it does not speak TLS as we do',
 };
 
 /** The engine's own words for a failure: `{message}` of an API error, `{error}` of a progress stream, or the text. */
@@ -54,12 +105,13 @@ export function createFailure(
   spec: Pick<WorkloadSpec, 'name' | 'reference'>,
   answer: Parameters<typeof refused>[1],
 ): SkepError {
-  if (answer.status === 409) {
+  const message = engineMessage(answer.body);
+  // The second is Podman's.
+  if (answer.status === 409 || /\bname\b.*\bis already in use\b/.test(message)) {
     return new SkepError('runtime/name-taken', {
       message: `a container named "${spec.name}" exists already`,
     });
   }
-  const message = engineMessage(answer.body);
   if (answer.status === 404 && /image/i.test(message)) {
     return new SkepError('runtime/image-not-found', {
       message: `image "${spec.reference}" is not on the engine`,
@@ -75,6 +127,10 @@ export function startFailure(name: string, answer: Parameters<typeof refused>[1]
   if (answer.status === 404 && /no such container/i.test(message)) return noSuchWorkload(name);
   return new SkepError('runtime/start-failed', {
     message: `workload "${name}" could not be started: ${message}`,
+    hint: /exec format error/i.test(message) ? OTHER_PROCESSORS : undefined,
     ...(/\btask \S+: already exists/.test(message) ? { detail: STUCK } : {}),
   });
 }
+
+const OTHER_PROCESSORS =
+  'its image is for other processors than the engine; DOCKER_DEFAULT_PLATFORM, or another tag, names the one that is pulled';

@@ -84,6 +84,44 @@ describe('to have an image', () => {
     });
   });
 
+  test('for other processors than those of the engine is told, and had all the same', async () => {
+    const told = async (Architecture: string): Promise<unknown> => {
+      const engine = await scriptedEngine({
+        'GET /images/image:1/json': { body: { ...image('i'), Os: 'linux', Architecture } },
+        'GET /info': { body: { Architecture: 'x86_64' } },
+      });
+      return prepare(engine, 'image:1');
+    };
+    expect(await told('arm64')).toMatchObject({
+      reference: 'image:1',
+      doubt:
+        'image "image:1" is for arm64, and the engine runs amd64: it starts only where the engine emulates arm64, and slowly',
+    });
+    expect(await told('amd64')).not.toHaveProperty('doubt');
+  });
+
+  test('for the platform that the person names pulls it where another one is there', async () => {
+    const local = (Architecture: string): object => ({
+      body: { ...image('i'), Os: 'linux', Architecture },
+    });
+    const asked = async (...there: readonly object[]): Promise<readonly unknown[]> => {
+      const engine = await scriptedEngine(
+        {
+          'GET /images/image:1/json': there,
+          'GET /info': { body: { Architecture: 'x86_64' } },
+          'POST /images/create': { lines: [] },
+        },
+        { env: { DOCKER_DEFAULT_PLATFORM: 'linux/arm64' } },
+      );
+      await prepare(engine, 'image:1');
+      return engine.asked.filter(({ what }) => what === 'POST /images/create').map(({ query }) => query);
+    };
+    const pulled = [{ fromImage: 'image', tag: '1', platform: 'linux/arm64' }];
+    expect(await asked({ status: 404 }, local('arm64'))).toEqual(pulled);
+    expect(await asked(local('amd64'), local('arm64'))).toEqual(pulled);
+    expect(await asked(local('arm64'))).toEqual([]);
+  });
+
   test.each(['', 'UPPER', 'a b', 'a//b', 'a:b:c'])('asks no engine for "%s"', async (reference) => {
     const engine = await scriptedEngine({});
     await expect(prepare(engine, reference)).rejects.toMatchObject({ code: 'runtime/image-not-found' });

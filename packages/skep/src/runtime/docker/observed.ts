@@ -61,6 +61,8 @@ function workloadState(status: string, running: boolean): WorkloadState {
 
 const imageShape = members({
   Id: text,
+  Os: nullish(text),
+  Architecture: nullish(text),
   Config: members({
     ExposedPorts: nullish(recordOf(anything)),
     Labels: nullish(recordOf(text)),
@@ -73,13 +75,16 @@ export type ObservedImage = ReturnType<typeof observedImage>;
 
 /** Decodes `GET /images/{name}/json`; ports are those of EXPOSE for TCP, ascending. */
 export function observedImage(body: unknown) {
-  const { Id, Config } = readAnswer(imageShape, body);
+  const { Id, Os, Architecture, Config } = readAnswer(imageShape, body);
   const ports = Object.keys(Config.ExposedPorts ?? {}).flatMap((port) => {
     const number = /^(\d+)(?:\/tcp)?$/.exec(port)?.[1];
     return number === undefined ? [] : [Number(number)];
   });
   return {
     id: Id,
+    /** As images name them: `linux`, `amd64`. */
+    os: Os ?? undefined,
+    architecture: Architecture ?? undefined,
     exposedPorts: ports.toSorted((a, b) => a - b),
     labels: Config.Labels ?? {},
     volumes: Object.keys(Config.Volumes ?? {}).toSorted(),

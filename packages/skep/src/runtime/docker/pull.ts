@@ -10,6 +10,8 @@ import { progressError, progressLine, PullProgress } from './progress.ts';
 
 export interface PullRequest {
   readonly reference: string;
+  /** Which of the images behind the reference, as `linux/arm64`; the engine's own where it is absent. */
+  readonly platform?: string | undefined;
   readonly credentials: CredentialSources;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -17,23 +19,31 @@ export interface PullRequest {
 
 /**
  * Makes an image available (docs/behaviour/run.md#image-pulls): a moving tag is pulled first and the local copy is the
- * fallback; any other reference is pulled only when it is missing. Throws `runtime/image-not-found`.
+ * fallback; any other reference is pulled only when it is missing, or is there for another platform than the one that is asked
+ * for. Throws `runtime/image-not-found`.
  */
 export async function ensureImage(client: EngineClient, request: PullRequest): Promise<ObservedImage> {
   const parsed = parseImageReference(request.reference);
   const local = await findImage(client, request.reference, request.signal);
-  if (local && !isMoving(parsed)) return local;
+  const fits = local !== undefined && isFor(local, request.platform);
+  if (fits && !isMoving(parsed)) return local;
   request.report.step(`Pulling ${request.reference}`);
   try {
     await pull(client, parsed, request);
   } catch (error) {
-    if (!local || !hasCode(error, 'runtime/image-not-found')) throw error;
+    if (!fits || !hasCode(error, 'runtime/image-not-found')) throw error;
     request.report.detail(`${error.message}; using the local copy`);
     return local;
   }
   const pulled = await findImage(client, request.reference, request.signal);
   if (!pulled) throw notFound(request.reference, 'the engine pulled it and does not have it');
   return pulled;
+}
+
+/** True where no platform is asked for, or the image is for that one; its variant is the registry's to choose. */
+function isFor({ os, architecture }: ObservedImage, platform: string | undefined): boolean {
+  const [wantedOs, wanted] = (platform ?? '').split('/');
+  return !platform || (os === wantedOs && (wanted === undefined || architecture === wanted));
 }
 
 async function pull(client: EngineClient, parsed: ImageReference, request: PullRequest): Promise<void> {
@@ -43,7 +53,11 @@ async function pull(client: EngineClient, parsed: ImageReference, request: PullR
     method: 'POST',
     path: '/images/create',
     // Without a tag the engine would pull all of them.
-    query: { fromImage: parsed.repository, tag: parsed.digest ?? parsed.tag ?? 'latest' },
+    query: {
+      fromImage: parsed.repository,
+      tag: parsed.digest ?? parsed.tag ?? 'latest',
+      ...(request.platform ? { platform: request.platform } : {}),
+    },
     ...(login && { headers: { 'x-registry-auth': registryAuth(parsed.host, login) } }),
     signal: request.signal,
   } as const;

@@ -10,7 +10,7 @@ import type { Finding, FindRuntime, RuntimeEnvironment } from '../environment.ts
 import { confinedUser } from '../../permissions/confined-user.ts';
 import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { findControlGroups } from './control-groups.ts';
-import { findProgram } from './find-program.ts';
+import { findProgram } from '../find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import {
   findNetworkTools,

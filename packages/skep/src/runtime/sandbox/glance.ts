@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { arch } from 'node:os';
 import path from 'node:path';
 import type { Glance } from '../environment.ts';
-import { findProgram } from './find-program.ts';
+import { findProgram } from '../find-program.ts';
 import { PROOF_FILE } from './places.ts';
 
 /**

@@ -7,7 +7,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { findProgram } from './find-program.ts';
+import { findProgram } from '../find-program.ts';
 import { identify } from './linux-process.ts';
 import { killBelow } from './stop.ts';
 

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { EgressPolicy } from '../../egress/policy.ts';
 import type { WorkloadSpec } from '../runtime.ts';
-import { findProgram, type Environment } from './find-program.ts';
+import { findProgram, type Environment } from '../find-program.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 
 /** The programs that make a network of its own for a workload. */

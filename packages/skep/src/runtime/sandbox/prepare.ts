@@ -14,9 +14,7 @@ export async function prepare(
   const { source } = request;
   if (request.signal.aborted) throw new SkepError('runtime/aborted', { cause: request.signal.reason });
   if (source.kind === 'image') {
-    throw new SkepError('runtime/image-needs-engine', {
-      message: `image "${source.reference}" needs a container engine`,
-    });
+    throw await needsEngine(environment, source.reference);
   }
   const fetched = await fetchedTree(environment, source);
   if (fetched !== undefined) return preparedTree(fetched);
@@ -24,6 +22,19 @@ export async function prepare(
   const given = await request.access?.reveal();
   const seen = given === undefined ? environment : withBuildSecrets(environment, given);
   return preparedTree(await prefetch(seen, bubblewrap, source, request));
+}
+
+/** With the engine that is nearly there, where one is. */
+async function needsEngine(environment: RuntimeEnvironment, reference: string): Promise<SkepError> {
+  const { findDocker } = await import('../docker/find-engine.ts');
+  const looked = await findDocker(environment, undefined);
+  const near = 'refusals' in looked ? looked.refusals.filter(({ why }) => why !== 'does not exist') : [];
+  const tried = near.map(({ strategy, why }) => `${strategy}: ${why}`).join('; ');
+  const hint = near.find((one) => one.hint !== undefined)?.hint;
+  return new SkepError('runtime/image-needs-engine', {
+    message: `image "${reference}" needs a container engine${tried === '' ? '' : ` (${tried})`}`,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 function preparedTree(reference: string): Prepared {

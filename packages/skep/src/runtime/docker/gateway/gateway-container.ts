@@ -50,14 +50,13 @@ const LISTENING_MS = 30_000;
  */
 export async function startGateway(maker: GatewayMaker, wish: GatewayWish): Promise<void> {
   const { client } = maker;
-  const [image, config, { podman }] = await Promise.all([
+  const [image, config] = await Promise.all([
     ensureGatewayImage(maker),
     gatewayConfig(client, wish),
-    client.about(),
     removeGateway(client, wish.name),
   ]);
   const name = `skep-${wish.name}-gateway`;
-  const body = gatewayBody(wish, { image, config, podman });
+  const body = gatewayBody(wish, { image, config });
   const query = { name };
   const made = await client.call({ method: 'POST', path: '/containers/create', query, body });
   if (made.status === 409)
@@ -120,12 +119,11 @@ export async function gatewayTraffic(client: EngineClient, workload: string): Pr
 interface BodyParts {
   readonly image: GatewayImage;
   readonly config: GatewayConfig;
-  readonly podman: boolean;
 }
 
 function gatewayBody(
   { name, owner, outward, isolation: { ports, policy } }: GatewayWish,
-  { image, config, podman }: BodyParts,
+  { image, config }: BodyParts,
 ): object {
   return {
     Image: image.reference,
@@ -151,7 +149,7 @@ function gatewayBody(
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
       Sysctls: {
-        // Newer engines do so themselves; Podman does not.
+        // Newer engines do so themselves.
         'net.ipv4.ip_unprivileged_port_start': '0',
         // A container forwards like its machine does, and this one is on two networks.
         'net.ipv4.ip_forward': '0',
@@ -161,7 +159,7 @@ function gatewayBody(
       MemorySwap: MEMORY_BYTES,
       // Without it nothing gets through, and the next start of the workload makes another one.
       RestartPolicy: { Name: 'no' },
-      ...(podman ? {} : { LogConfig: LOG }),
+      LogConfig: LOG,
     },
     NetworkingConfig: {
       EndpointsConfig: {
@@ -220,9 +218,7 @@ const networkShape = members({
 
 /** Addresses by which containers reach the machine over the engine's own bridge. */
 async function bridgeGateways(client: EngineClient): Promise<readonly string[]> {
-  const { podman } = await client.about();
-  const path = `/networks/${podman ? 'podman' : 'bridge'}`;
-  const { status, body } = await client.ask('inspect its bridge', { path }, 404);
+  const { status, body } = await client.ask('inspect its bridge', { path: '/networks/bridge' }, 404);
   if (status === 404) return [];
   return readAnswer(networkShape, body).IPAM.Config.flatMap(({ Gateway, Subnet }) => {
     // Older engines leave out an address that nobody chose: the first one.

@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { bool, members, nullish, orEmpty, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { EgressPolicy } from '../../../egress/policy.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
@@ -21,7 +22,7 @@ import {
 
 /**
  * Makes what the container of an isolated workload is made into: both networks, and the image of its gateway, so that
- * what cannot be made fails here. On failure neither network stays.
+ * what cannot be made fails here, with `runtime/invalid-workload` on Podman. On failure neither network stays.
  */
 export async function isolate(
   maker: NetworkMaker & GatewayMaker,
@@ -29,6 +30,7 @@ export async function isolate(
   policy: EgressPolicy,
 ): Promise<Connection> {
   const { name } = spec;
+  await refusePodman(maker, name);
   const owner = spec.labels[OWNER_LABEL] ?? '';
   const [networks, image] = await Promise.allSettled([
     makeNetworks(maker, { name, owner }),
@@ -47,6 +49,15 @@ export async function isolate(
     isolation: { policy, internal: subnet, ports: spec.ports },
     outward: outward.id,
   };
+}
+
+/** Its internal networks end in the machine, or in what all servers of a user share (decision 0285). */
+async function refusePodman({ client }: NetworkMaker, name: string): Promise<void> {
+  if (!(await client.about()).podman) return;
+  throw new SkepError('runtime/invalid-workload', {
+    message: `workload "${name}" cannot be isolated: Podman has no network that the machine is not part of`,
+    hint: 'use Docker or, for a package, --runtime sandbox; --isolate-network=false runs it without',
+  });
 }
 
 /** Both or, on failure, neither. */
@@ -71,8 +82,8 @@ const containerShape = members({
 
 /**
  * Before a workload is started: an isolated one gets a gateway that listens, and networks that are gone once more. True
- * for one that is isolated, and has its gateway now; false for any other, and for none. Fails as `startGateway` does, and
- * with `runtime/engine-refused`.
+ * for one that is isolated, and has its gateway now; false for any other, and for none. Fails as `startGateway` does, with
+ * `runtime/engine-refused`, and on Podman with `runtime/invalid-workload`.
  */
 export async function guard(maker: NetworkMaker & GatewayMaker, name: string): Promise<boolean> {
   const { client } = maker;
@@ -82,6 +93,7 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   const labels = Config.Labels ?? {};
   if (!isIsolated(labels)) return false;
   const isolation = readIsolation(labels[ISOLATION_STATE_LABEL] ?? '', name);
+  await refusePodman(maker, name);
   if (State.Running && (await isGatewayUp(client, name))) return true;
   const wanted = { name, owner: labels[OWNER_LABEL] ?? '', isolation };
   const networks = await networksOf(client, name);

@@ -128,18 +128,13 @@ describe('to create an isolated workload', () => {
     expect(engine.calls()).not.toContain('POST /containers/create');
   });
 
-  test('gives Podman no options of a driver that it does not have', async () => {
-    const script = withImage({
-      'GET /version': HERE,
-      'POST /networks/create': networks,
-      'POST /containers/create': { status: 201 },
+  test('is refused on Podman before anything is made', async () => {
+    const engine = await scriptedEngine(withImage({ 'GET /version': HERE }), { podman: true });
+    await expect(engine.runtime.create(SPEC)).rejects.toMatchObject({
+      code: 'runtime/invalid-workload',
+      message: expect.stringContaining('"a1" cannot be isolated: Podman'),
     });
-    const engine = await scriptedEngine(script, { podman: true });
-    await engine.runtime.create(SPEC);
-    for (const body of bodiesOf(engine, 'POST /networks/create')) {
-      expect(body).toMatchObject({ Driver: 'bridge' });
-      expect(body).not.toHaveProperty('Options');
-    }
+    expect(engine.calls()).toEqual([]);
   });
 });
 

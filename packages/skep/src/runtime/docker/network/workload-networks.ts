@@ -117,7 +117,7 @@ interface NetworkBody {
  * anybody else goes to the ports of the bridge below, which are those of the gateway alone, and never to the machine.
  */
 function networkBody({ wish, name, subnet, podman }: NetworkBody): object {
-  const isMacvlan = wish.kind === 'internal' && !podman;
+  const isMacvlan = wish.kind === 'internal';
   const options = isMacvlan
     ? { parent: bridgeOf(wish.outward) }
     : { 'com.docker.network.bridge.enable_icc': 'false' };
@@ -128,8 +128,7 @@ function networkBody({ wish, name, subnet, podman }: NetworkBody): object {
     EnableIPv6: false,
     Internal: wish.kind === 'internal',
     IPAM: { Driver: 'default', Config: [{ Subnet: rangeText(subnet) }] },
-    // Podman refuses what it does not know, separates networks by an option of its own, and isolates nothing
-    // (gateway-container.ts).
+    // Podman refuses what it does not know, separates networks by an option of its own, and has no internal ones of ours.
     ...(podman ? {} : { Options: options }),
     Labels: {
       [MANAGED_LABEL]: 'true',

@@ -5,7 +5,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SeenFiles, WorkloadSpec } from '../../runtime.ts';
 import { CONFINED_HOME } from '../confine.ts';
-import { findProgram, type Environment } from '../find-program.ts';
+import { findProgram, type Environment } from '../../find-program.ts';
 import { TraceReader } from './read-trace.ts';
 
 /** What strace(1) is asked for: calls with paths and of sockets, of all processes, as a bystander that a server's parents do not notice. */

@@ -1,6 +1,6 @@
 import type { SeenFiles, WorkloadSpec } from '../../runtime.ts';
 import { firstInside } from '../confine.ts';
-import type { Environment } from '../find-program.ts';
+import type { Environment } from '../../find-program.ts';
 import type { Launch } from '../launch.ts';
 import { makeTrace } from '../pipes.ts';
 import { findTracer, Watch, type Tracing } from './tracer.ts';
