@@ -1,6 +1,7 @@
 import { listOf, members, nullish, recordOf, text, wholeNumber } from '@skep/core/settings/shape.ts';
 import type { Observed, SeenFiles } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
+import { engineMessage, refused } from './failure.ts';
 import { findImage } from './images.ts';
 import { isAuxiliary, MANAGED } from './labels.ts';
 import { listedIds, observedContainer } from './observed.ts';
@@ -35,10 +36,18 @@ export async function inspect(client: EngineClient, name: string): Promise<Obser
   return isAuxiliary(observed.labels) ? undefined : observed;
 }
 
+/** Podman refuses one that ends by itself while it is being removed, and takes it when it is asked again. */
+const ENDED_MEANWHILE = /container state improper/;
+const MAX_REMOVALS = 3;
+
 /** Removes it, whatever it does; answers with 409 when another caller is removing it at this moment. Idempotent. */
 export async function removeContainer(client: EngineClient, name: string, what: string): Promise<number> {
-  const query = { force: '1', v: '1' };
-  return (await client.ask(what, { method: 'DELETE', path: containerPath(name), query }, 404, 409)).status;
+  const request = { method: 'DELETE', path: containerPath(name), query: { force: '1', v: '1' } } as const;
+  for (let left = MAX_REMOVALS; ; left -= 1) {
+    const answer = await client.call(request);
+    if (answer.status < 300 || answer.status === 404 || answer.status === 409) return answer.status;
+    if (left === 1 || !ENDED_MEANWHILE.test(engineMessage(answer.body))) throw refused(what, answer);
+  }
 }
 
 const imageShape = members({ Image: text, Config: members({ Image: text }) });

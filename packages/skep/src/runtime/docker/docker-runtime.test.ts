@@ -684,6 +684,18 @@ describe('to look at workloads', () => {
   });
 });
 
+test('a container that ended while Podman was removing it is removed all the same', async () => {
+  const improper = { status: 500, body: refusal('sending SIGKILL: container state improper: stopped') };
+  const engine = await scriptedEngine(
+    { 'DELETE /containers/a1': [improper, { status: 204 }], 'GET /networks': { body: [] } },
+    { podman: true },
+  );
+  await engine.runtime.remove('a1');
+  expect(engine.calls().filter((one) => one === 'DELETE /containers/a1')).toHaveLength(2);
+  const stuck = await scriptedEngine({ 'DELETE /containers/a1': improper }, { podman: true });
+  await expect(stuck.runtime.remove('a1')).rejects.toThrow('refused to remove "a1"');
+});
+
 test('Podman is given no log driver that it does not have', async () => {
   const engine = await scriptedEngine({ 'POST /containers/create': { status: 201 } }, { podman: true });
   await engine.runtime.create(SPEC);

@@ -50,12 +50,14 @@ describe('parseEndpoint', () => {
     ['unix:///run/docker.sock', { kind: 'unix', path: '/run/docker.sock' }],
     ['tcp://10.0.0.1:2375', { kind: 'tcp', host: '10.0.0.1', port: 2375 }],
     ['tcp://[::1]:2375', { kind: 'tcp', host: '::1', port: 2375 }],
-  ])('reads %s', (text, endpoint) => expect(parseEndpoint(text)).toEqual(endpoint));
+    ['https://host:2376', { kind: 'tcp', host: 'host', port: 2376 }],
+  ])('reads %s', (text, endpoint) =>
+    expect(parseEndpoint(text)).toEqual({ endpoint, isSecure: text.startsWith('https') }),
+  );
 
   test.each([
     ['ssh://me@host', 'ssh connections are not supported'],
     ['npipe:////./pipe/docker', 'named pipes'],
-    ['https://host:2376', 'TLS'],
     ['nonsense', 'neither unix'],
   ])('refuses %s with the reason', (text, reason) => {
     expect(() => parseEndpoint(text)).toThrow(
