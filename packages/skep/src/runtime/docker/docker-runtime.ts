@@ -60,9 +60,7 @@ import type { ObservedImage } from './observed.ts';
 import type { Chosen } from './provenance/verified-reference.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
-import { readAnswer } from './read-answer.ts';
 import { untilEnded } from './until-ended.ts';
-
 
 /** The runtime port on a Docker-compatible engine. Nothing is connected before the first call. */
 export class DockerRuntime implements Runtime {
