@@ -18,6 +18,7 @@ export interface FrontOptions extends AddressSettings {
   readonly backend: Backend;
   /** What clients of a stdio server speak; those of another speak what it does. */
   readonly mode: 'streamable-http' | 'sse';
+  readonly signedIn: boolean;
   /** A step looks into messages, so bytes cannot be relayed as they are. */
   readonly looksInside: boolean;
   readonly requestTimeoutMs: number;

@@ -111,6 +111,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     ...options,
     mode: options.mode ?? 'streamable-http',
     looksInside: looksInside(options.steps ?? {}),
+    signedIn: options.signIn !== undefined,
     unread: budgets.unread,
     clock,
     log,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Identity } from '@skep/auth/token/identity.ts';
 import type { BackendPort, Listener, Peer } from '../backend/port.ts';
 import type { Ability } from '../message/client-abilities.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
@@ -9,11 +8,6 @@ import { EventStream, type Resumable } from './stream.ts';
 
 /** More sessions than this are not kept; the longest idle one gives way. */
 const MAX_SESSIONS = 4096;
-
-/** Who owns a session; anybody else gets "Session not found". */
-export function principalOf({ issuer, subject }: Identity): string {
-  return JSON.stringify([issuer, subject]);
-}
 
 /** What is known of a client when its session begins. */
 export interface Opening {

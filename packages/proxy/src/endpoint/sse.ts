@@ -16,7 +16,7 @@ import { acceptsStream } from './accept.ts';
 import { bodyOf, sharedBodyOf } from './event.ts';
 import type { Face } from './face.ts';
 import { refuseModern } from './post.ts';
-import { principalOf } from './sessions.ts';
+import { principalOf } from '../call/principal.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 

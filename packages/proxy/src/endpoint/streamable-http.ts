@@ -11,7 +11,8 @@ import type { Face } from './face.ts';
 import { post } from './post.ts';
 import { refuse } from '../call/refuse.ts';
 import { readEventId } from './replay.ts';
-import { principalOf, Sessions, type Session, type SessionsOptions } from './sessions.ts';
+import { principalOf } from '../call/principal.ts';
+import { Sessions, type Session, type SessionsOptions } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 

@@ -242,6 +242,79 @@ describe('a server that speaks HTTP', () => {
     expect(seen).not.toHaveProperty('cookie');
   });
 
+  /** A server that answers as the path says, and tells who asked it for what. */
+  async function backendOf(kind: 'http' | 'sse') {
+    const asked: string[] = [];
+    const server = createServer((req, res) => {
+      asked.push(`${req.method} ${req.url}`);
+      if (req.url?.startsWith('/challenge') === true)
+        res.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://evil.test/x"' }).end();
+      else if (req.url?.startsWith('/away') === true)
+        res.writeHead(307, { location: '//127.0.0.1:1/b/mcp' }).end();
+      else if (kind === 'sse' && req.method === 'GET') {
+        const to = req.url?.includes('evil') === true ? 'https://evil.test/m' : '/messages?sessionId=7';
+        res.writeHead(200, { 'content-type': 'text/event-stream' }).write(`event: endpoint\ndata: ${to}\n\n`);
+      } else
+        res
+          .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': '7' })
+          .end('{"jsonrpc":"2.0","id":1,"result":{}}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const backend: Backend = { kind, target: new URL(`http://127.0.0.1:${port}`) };
+    const proxy = await runningProxy({ backend }, { clock: manualClock(), signIn: settings() });
+    return {
+      proxy,
+      asked,
+      async [Symbol.asyncDispose]() {
+        await proxy.close();
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    };
+  }
+
+  test("has sessions that are nobody else's", async () => {
+    await using it = await backendOf('http');
+    const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+    expect((await postJson(it.proxy.url, initializeRequest(), alice)).headers['mcp-session-id']).toBe('7');
+    const before = it.asked.length;
+    const named = (who: OutgoingHttpHeaders): OutgoingHttpHeaders => ({ ...who, 'Mcp-Session-Id': '7' });
+    expect((await postJson(it.proxy.url, call, named(bob))).status).toBe(404);
+    for (const method of ['GET', 'DELETE'])
+      expect((await ask(it.proxy.url, { method, headers: named(bob) })).status).toBe(404);
+    expect(it.asked).toHaveLength(before);
+    expect((await postJson(it.proxy.url, call, named(alice))).status).toBe(200);
+  });
+
+  test('takes messages of a stream from whom it was opened for alone', async () => {
+    await using it = await backendOf('sse');
+    const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+    const to = `${it.proxy.origin}/messages?sessionId=7`;
+    expect((await postJson(to, call, alice)).status).toBe(404);
+    const stream = await fetch(it.proxy.url, { headers: { Authorization: String(alice['Authorization']) } });
+    const { value } = (await stream.body?.getReader().read()) ?? {};
+    expect(new TextDecoder().decode(value)).toContain('data: /messages?sessionId=7');
+    expect((await postJson(to, call, bob)).status).toBe(404);
+    expect((await postJson(`${to}&x`, call, bob)).status).toBe(404);
+    expect((await postJson(to, call, alice)).status).toBe(200);
+    expect(it.asked.filter((one) => one.startsWith('POST'))).toHaveLength(1);
+  });
+
+  test('cannot send whoever holds a token elsewhere', async () => {
+    const alice = bearer(await signed(key));
+    await using it = await backendOf('http');
+    const challenged = await postJson(`${it.proxy.origin}/challenge`, call, alice);
+    expect(challenged.status).toBe(401);
+    expect(challenged.headers).not.toHaveProperty('www-authenticate');
+    expect(await postJson(`${it.proxy.origin}/away`, call, alice)).toMatchObject({ status: 502 });
+    await using sse = await backendOf('sse');
+    const stream = await fetch(`${sse.proxy.url}?evil`, {
+      headers: { Authorization: String(alice['Authorization']) },
+    });
+    await expect(stream.text()).rejects.toThrow();
+  });
+
   test('gets all of it where nobody has to sign in', async () => {
     const { seen } = await throughTo({}, bearer('for-the-server'));
     expect(seen).toMatchObject({ authorization: 'Bearer for-the-server', cookie: 'a=b' });

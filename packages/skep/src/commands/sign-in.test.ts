@@ -38,6 +38,8 @@ describe('a run whose clients are to sign in', () => {
     ['no resource', `${GOOD} --resource-url mcp`, 'resource URL "mcp" is not an absolute http or https URL'],
     ['no token file', `${GOOD} --jwks-auth-token-file nowhere`, 'nowhere'],
     ['no certificates', `${GOOD} --skep-ca-bundle no.pem`, 'holds no certificate'],
+    ['an empty issuer', `${RUN} --oidc-issuer= --oidc-audience=`, '--oidc-issuer is empty'],
+    ['an empty audience', `${RUN} --oidc-issuer ${IDP} --oidc-audience=`, '--oidc-audience is empty'],
     ['an empty oidc_config in a file', 'run --from-config empty.json', 'issuer, JWKS URL or introspection URL required'],
   ])('is refused with %s, and nothing is made', async (_name, line, message) => {
     const skep = await commandUnderTest({ files: FILES });
@@ -58,6 +60,7 @@ describe('a run whose clients are to sign in', () => {
   test.each([
     ['a flag', `${GOOD} --oidc-client-id c --oidc-client-secret ${VALUE}`, {}],
     ['a variable', `${GOOD} --oidc-client-id c`, { SKEP_OIDC_CLIENT_SECRET: VALUE }],
+    ['-e', `${GOOD} --oidc-client-id c -e SKEP_OIDC_CLIENT_SECRET=${VALUE}`, {}],
     ['an imported file', 'run --from-config a.json', {}],
   ])(
     'keeps a client secret of %s where secrets are, away from its server and every file',

@@ -56,6 +56,9 @@ function withClientSecret(
   { signIn: { clientSecret }, inputs }: PlannedRun,
 ): Pick<RunConfig, 'env_vars' | 'secret_env'> {
   const isNamed = inputs.secrets.some(({ target }) => target === OIDC_CLIENT_SECRET);
+  // Given as a variable of the server (-e, --env-file) it is a secret all the same.
+  if (env[OIDC_CLIENT_SECRET] !== undefined && clientSecret === undefined && !isNamed)
+    return { env_vars: env, secret_env: [...secret, OIDC_CLIENT_SECRET] };
   if (clientSecret === undefined || isNamed) return { env_vars: env, secret_env: secret };
   return {
     env_vars: { ...env, [OIDC_CLIENT_SECRET]: clientSecret },

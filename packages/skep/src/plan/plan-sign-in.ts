@@ -34,6 +34,7 @@ const SWITCHES = [
  * `fetch/refused-address`, `fetch/ca-bundle` or `file/*` for what no proxy could be started with.
  */
 export async function planSignIn(values: RunValues, settings: Settings, cwd: string): Promise<PlannedSignIn> {
+  refuseEmpty(settings);
   const secret = settings.get('oidcClientSecret');
   // The variable may be set for good, so alone it asks for nothing.
   const isOn =
@@ -50,6 +51,19 @@ export async function planSignIn(values: RunValues, settings: Settings, cwd: str
   };
   const clientSecret = values.oidcClientSecret === '' ? undefined : values.oidcClientSecret;
   return { config, clientSecret, warnings: await checkSignIn(config, clientSecret) };
+}
+
+/** A variable of the shell that was not set would open the endpoint, or drop a check of tokens. */
+function refuseEmpty(settings: Settings): void {
+  for (const { name, flag } of incomingAuthSettings) {
+    const setting = settings.get(name);
+    const guards = name === 'oidcClientSecret' || SWITCHES.some((one) => one === name);
+    if (!guards || setting?.origin !== 'flag' || setting.value !== '') continue;
+    throw new SkepError('usage/invalid-value', {
+      message: `--${flag} is empty`,
+      hint: 'give it a value, or leave it out: an empty one would let clients in unasked',
+    });
+  }
 }
 
 const NOBODY: SignInConfig = {

@@ -135,7 +135,8 @@ const step = shape.exactly({
 const ANYWAY: Readonly<Record<string, (name: string, value: unknown) => boolean>> = {
   recovery: nothing,
   'mcp-parser': nothing,
-  auth: nothing,
+  // An empty guard is no guard.
+  auth: (_name, value) => value === undefined || value === null,
   origin: nothing,
   bodylimit: (name, value) => name === 'max_bytes' && value === BODY_LIMIT,
 };

@@ -16,7 +16,9 @@ export function isTargetHost(text: string): boolean {
 export function isEndpointPrefix(text: string): boolean {
   const segments = text.split('/');
   return (
-    /^\/[\w!$%&'()*+,./:;=@~-]{0,1023}$/.test(text) && !segments.includes('.') && !segments.includes('..')
+    /^\/(?!\/)[\w!$%&'()*+,./:;=@~-]{0,1023}$/.test(text) &&
+    !segments.includes('.') &&
+    !segments.includes('..')
   );
 }
 

@@ -12,6 +12,14 @@ import { SseLink } from './sse-link.ts';
 /** What the proxy itself opened to ask the server is closed when it asks no more. */
 const OWN_IDLE_MS = 10_000;
 
+/** What the proxy itself opened to ask the server. */
+interface Own {
+  readonly mux: Mux;
+  readonly idle: Timer;
+  /** Questions that wait for an answer. */
+  asked: number;
+}
+
 interface ConversationsOptions extends Omit<MuxOptions, 'open'>, HttpBackend {}
 
 /**
@@ -23,7 +31,7 @@ export class Conversations implements BackendPort {
   readonly #url: URL;
   readonly #open = new Set<Mux>();
   readonly #ofPeer = new Map<Peer, Mux>();
-  #own: { readonly mux: Mux; readonly idle: Timer } | undefined;
+  #own: Own | undefined;
   #state: PortState = 'attached';
 
   constructor(options: ConversationsOptions) {
@@ -113,15 +121,36 @@ export class Conversations implements BackendPort {
   async greet(): Promise<unknown> {
     this.#endOwn();
     const mux = this.#converse();
-    this.#own = { mux, idle: this.#options.clock.after(OWN_IDLE_MS, () => this.#endOwn()) };
-    await mux.attach();
-    return mux.greet();
+    const own: Own = {
+      mux,
+      asked: 0,
+      idle: this.#options.clock.after(OWN_IDLE_MS, () => {
+        if (own.asked > 0) own.idle.restart();
+        else if (this.#own === own) this.#endOwn();
+      }),
+    };
+    this.#own = own;
+    return this.#asking(own, async () => {
+      await mux.attach();
+      return mux.greet();
+    });
   }
 
   ask(method: string, params: JsonObject): Promise<string> {
     if (this.#own === undefined) return Promise.reject(new SkepError('proxy/backend-away'));
-    this.#own.idle.restart();
-    return this.#own.mux.ask(method, params);
+    const own = this.#own;
+    return this.#asking(own, () => own.mux.ask(method, params));
+  }
+
+  /** A server may take long; it is idle only when nothing is asked of it. */
+  async #asking<T>(own: Own, work: () => Promise<T>): Promise<T> {
+    own.asked += 1;
+    try {
+      return await work();
+    } finally {
+      own.asked -= 1;
+      if (this.#own === own) own.idle.restart();
+    }
   }
 
   ended(): void {

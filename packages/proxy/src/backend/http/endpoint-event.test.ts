@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
@@ -69,6 +70,31 @@ describe('an event stream passes', () => {
   });
 });
 
+test.each([
+  ['data: /b/mcp\nevent: endpoint\n\n', 'before the name'],
+  ['event: message\ndata\nevent: endpoint\ndata: /b/mcp\n\n', 'before the name'],
+  ['event: endpoint\ndata: /b\ndata: /mcp\n\n', 'in several lines'],
+  [`event: endpoint\ndata: ${'\t'.repeat(10_000)}/b/mcp\n\n`, 'too long'],
+])('an address that only its reader would see ends the stream (%#)', async (text, why) => {
+  for (const size of [1, 7, text.length]) {
+    const events = new EndpointEvents((address) => address);
+    const failed = once(events, 'error');
+    for (let at = 0; at < text.length && !events.destroyed; at += size)
+      events.write(text.slice(at, at + size));
+    expect(((await failed) as [Error])[0].message).toContain(why);
+  }
+});
+
+test('a byte order mark hides no address', async () => {
+  for (const size of [1, 2, 100]) {
+    const events = new EndpointEvents(() => '/here');
+    const text = Buffer.from('\ufeffevent: endpoint\ndata: /b/mcp\n\n');
+    for (let at = 0; at < text.length; at += size) events.write(text.subarray(at, at + size));
+    events.end();
+    expect(Buffer.concat(await events.toArray()).toString()).toBe('\ufeffevent: endpoint\ndata: /here\n\n');
+  }
+});
+
 describe('the address of an endpoint event', () => {
   const asked = new URL('http://127.0.0.1:4001/sse');
   test.each([
@@ -84,7 +110,19 @@ describe('the address of an endpoint event', () => {
     ['https://elsewhere.test/m', '/p', 'https://a.test', 'https://elsewhere.test/m'],
     ['//elsewhere.test/m', '/p', undefined, '//elsewhere.test/m'],
     ['javascript:x', '/p', undefined, 'javascript:x'],
+    // What would lead past the prefix, to whatever else stands at the same entrance.
+    ['/../b/mcp', '/a', undefined, '/a/b/mcp'],
+    ['/a/../b/mcp', '/a', undefined, '/a/b/mcp'],
+    ['/%2e%2e/b/mcp', '/a', undefined, '/a/b/mcp'],
+    ['\t/b/..\\..\\b/mcp', '/a', undefined, '/a/b/mcp'],
+    ['//127.0.0.1:4000/b/mcp', '/a', undefined, '/a/b/mcp'],
+    ['http://box.lan:4000/b/mcp', '/a', undefined, '/a/b/mcp'],
+    ['https://a.test/b', '/a', 'https://a.test', 'https://a.test/a/b'],
+    ['http://127.0.0.1:4001//evil.test/m', '', undefined, '/.//evil.test/m'],
+    ['/b\u00c3\u00a9?\u00c3\u00a9', '', undefined, '/b%c3%a9?\u00c3\u00a9'],
   ])('%s after %j, seen as %s', (address, prefix, forwardedOrigin, expected) => {
-    expect(endpointFor(address, asked, { prefix, forwardedOrigin })).toBe(expected);
+    expect(endpointFor(address, { url: asked, prefix, forwardedOrigin, entrance: 'box.lan:4000' })).toBe(
+      expected,
+    );
   });
 });

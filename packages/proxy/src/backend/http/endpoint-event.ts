@@ -1,4 +1,5 @@
 import { Transform, type TransformCallback } from 'node:stream';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isLoopback } from '../../call/loopback.ts';
 import type { PublicAddress } from '../../call/public-address.ts';
 
@@ -10,13 +11,17 @@ const NOTHING = Buffer.alloc(0);
 const EVENT = Buffer.from('event');
 const DATA = Buffer.from('data');
 const ENDPOINT = Buffer.from('endpoint');
+/** Readers drop it from the beginning of a stream. */
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Of a line that may have to be looked at: `event: endpoint`, and the address of one. */
 const MAX_NAME_LINE = 64;
-const MAX_ADDRESS_LINE = 64 * 1024;
+const MAX_ADDRESS_LINE = 8 * 1024;
 
 /**
  * Passes an event stream on as it comes, byte for byte and at once, but for the address in events named `endpoint`
- * (MCP 2024-11-05, HTTP with SSE). Lines have no bound: only the start of one is ever waited for.
+ * (MCP 2024-11-05, HTTP with SSE). Lines have no bound: only the start of one is ever waited for. Fails with
+ * `proxy/bad-gateway` on an address that a client would read and this does not: one that stands before the name of its
+ * event, in several lines, or in one that is too long.
  */
 export class EndpointEvents extends Transform {
   readonly #rewrite: (address: string) => string;
@@ -25,6 +30,10 @@ export class EndpointEvents extends Transform {
   /** The line that is passing by is of no interest. */
   #passing = false;
   #isEndpoint = false;
+  /** The event has data already. */
+  #hasData = false;
+  /** No line of the stream has ended yet. */
+  #isFirst = true;
   /** A line feed would be the second half of a line end. */
   #afterReturn = false;
 
@@ -34,6 +43,15 @@ export class EndpointEvents extends Transform {
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    try {
+      this.#pass(chunk);
+      done();
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #pass(chunk: Buffer): void {
     let at = 0;
     let passed = 0;
     const passTo = (end: number): void => {
@@ -56,7 +74,6 @@ export class EndpointEvents extends Transform {
         if (!isWhole && this.#mayMatter(line)) {
           passTo(at);
           this.#held = line;
-          done();
           return;
         }
         if (changed !== undefined || this.#held.length > 0) {
@@ -67,11 +84,11 @@ export class EndpointEvents extends Transform {
         this.#held = NOTHING;
       }
       this.#passing = !isWhole;
+      if (isWhole) this.#isFirst = false;
       this.#afterReturn = isWhole && chunk[end] === CR;
       at = end + 1;
     }
     passTo(chunk.length);
-    done();
   }
 
   override _flush(done: TransformCallback): void {
@@ -81,21 +98,49 @@ export class EndpointEvents extends Transform {
 
   /** True while the unfinished line may turn out to be a name or an address. */
   #mayMatter(line: Buffer): boolean {
-    const limit = this.#isEndpoint ? MAX_ADDRESS_LINE : MAX_NAME_LINE;
-    if (line.length > limit) return false;
-    return beginsLike(line, EVENT) || (this.#isEndpoint && beginsLike(line, DATA));
+    if (this.#isFirst && isStartOf(line, BYTE_ORDER_MARK)) return true;
+    const text = this.#withoutMark(line);
+    if (!beginsLike(text, DATA)) return text.length <= MAX_NAME_LINE && beginsLike(text, EVENT);
+    if (text.length <= DATA.length) return true;
+    if (!this.#isEndpoint) {
+      this.#hasData = true;
+      return false;
+    }
+    if (line.length > MAX_ADDRESS_LINE) throw unreadable('too long');
+    return true;
+  }
+
+  #withoutMark(line: Buffer): Buffer {
+    const isMarked = this.#isFirst && isStartOf(BYTE_ORDER_MARK, line);
+    return isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line;
   }
 
   /** Takes a whole line; gives back what stands in its place, where that is something else. */
   #lineOf(line: Buffer): Buffer | undefined {
-    if (line.length === 0) this.#isEndpoint = false;
-    const name = valueOf(line, EVENT);
+    const text = this.#withoutMark(line);
+    if (text.length === 0) {
+      this.#isEndpoint = false;
+      this.#hasData = false;
+    }
+    const name = valueOf(text, EVENT);
     if (name !== undefined) this.#isEndpoint = name.equals(ENDPOINT);
-    const address = this.#isEndpoint ? valueOf(line, DATA) : undefined;
+    const isData = text.equals(DATA) || valueOf(text, DATA) !== undefined;
+    if (this.#isEndpoint && this.#hasData && (isData || name !== undefined))
+      throw unreadable(isData ? 'in several lines' : 'before the name of its event');
+    if (isData) this.#hasData = true;
+    const address = this.#isEndpoint ? valueOf(text, DATA) : undefined;
     if (address === undefined) return undefined;
+    if (line.length > MAX_ADDRESS_LINE) throw unreadable('too long');
     const lead = line.subarray(0, line.length - address.length);
     return Buffer.concat([lead, Buffer.from(this.#rewrite(address.toString('latin1')), 'latin1')]);
   }
+}
+
+const isStartOf = (start: Buffer, whole: Buffer): boolean =>
+  start.length <= whole.length && whole.subarray(0, start.length).equals(start);
+
+function unreadable(how: string): SkepError {
+  return new SkepError('proxy/bad-gateway', { message: `the server told its address for messages ${how}` });
 }
 
 /** Where the line that holds a place ends: at a return or a line feed, else at the end of what there is. */
@@ -125,33 +170,52 @@ function valueOf(line: Buffer, field: Buffer): Buffer | undefined {
   return line.subarray(line[from] === SPACE ? from + 1 : from);
 }
 
-const ABSOLUTE = /^(?<origin>https?:\/\/[^/?#]*)(?<rest>.*)$/isu;
+/** Where a stream was asked for, and how its client sees that. */
+export interface Asked extends PublicAddress {
+  /** On the server. */
+  readonly url: URL;
+  /** The `Host` that the client named: all workloads of the front door stand there. */
+  readonly entrance: string | undefined;
+}
 
 /**
  * The address that a server told for its messages, as a client of the proxy needs it; the query stays as it is, byte for
- * byte. `asked` is where the server's stream is. The address of another host is nobody's business but its client's.
+ * byte. The address of another host is nobody's business but its client's.
  */
-export function endpointFor(address: string, asked: URL, { prefix, forwardedOrigin }: PublicAddress): string {
-  const own = pathOf(address, asked);
-  if (own === undefined) return address;
-  const isThere = own.startsWith(`${prefix}/`);
-  return `${forwardedOrigin ?? ''}${prefix === '' || isThere ? '' : prefix}${own}`;
+export function endpointFor(address: string, asked: Asked): string {
+  const { prefix, forwardedOrigin } = asked;
+  const there = URL.parse(asBytes(address), asked.url.href);
+  if (there === null || !isOwn(there, asked)) return address;
+  const path = onlyPath(there.pathname);
+  const isThere = path.startsWith(`${prefix}/`);
+  const query = /\?[^#]*/u.exec(address)?.[0] ?? '';
+  return `${forwardedOrigin ?? ''}${prefix === '' || isThere ? '' : prefix}${path}${query}`;
 }
 
-/** The path on the server, raw; undefined for the address of somebody else. */
-function pathOf(address: string, asked: URL): string | undefined {
-  const { groups } = ABSOLUTE.exec(address) ?? {};
-  if (groups !== undefined) {
-    const { origin = '', rest = '' } = groups;
-    const there = URL.parse(origin);
-    const isOwn =
-      there !== null &&
-      (there.origin === asked.origin || isLoopback(there.hostname) || there.hostname === '0.0.0.0');
-    return isOwn ? rest.replace(/^(?!\/)/u, '/') : undefined;
-  }
-  if (address.startsWith('//') || /^[a-z][a-z0-9+.-]*:/iu.test(address)) return undefined;
-  if (address.startsWith('/')) return address;
-  return address.startsWith('?')
-    ? `${asked.pathname}${address}`
-    : `${asked.pathname.replace(/[^/]*$/u, '')}${address}`;
+/** Bytes beyond ASCII, one a character here, as they are written in addresses. */
+function asBytes(address: string): string {
+  return address.replaceAll(/[\u0080-\u00ff]/gu, (one) => `%${one.charCodeAt(0).toString(16)}`);
+}
+
+/** The server knows neither its port outside a container nor who stands before it, so those are its own too. */
+function isOwn(there: URL, { url, entrance, forwardedOrigin }: Asked): boolean {
+  if (there.protocol !== 'http:' && there.protocol !== 'https:') return false;
+  const { hostname, origin, host } = there;
+  if (origin === url.origin || origin === forwardedOrigin || hostname === '0.0.0.0') return true;
+  return isLoopback(hostname) || isEntrance(host, entrance);
+}
+
+/** True for the host, with its port, at which a client came in. */
+export function isEntrance(host: string, entrance: string | undefined): boolean {
+  return entrance !== undefined && URL.parse(`http://${entrance}`)?.host === host;
+}
+
+/** A path that cannot be taken for a host. */
+export function onlyPath(pathname: string): string {
+  return pathname.startsWith('//') ? `/.${pathname}` : pathname;
+}
+
+/** True where a client that asked the proxy would go to somebody else. */
+export function leadsElsewhere(address: string): boolean {
+  return URL.parse(address, 'http://proxy.invalid/')?.origin !== 'http://proxy.invalid';
 }

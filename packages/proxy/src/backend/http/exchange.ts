@@ -33,6 +33,13 @@ export async function exchange(url: URL, { method, headers, body, signal }: Exch
     agent: false,
     signal,
   });
+  // Nobody asked for another protocol, so there is no answer in it; without this, Node would tell nobody.
+  outgoing.once('upgrade', (_reply, socket) => {
+    socket.destroy();
+    outgoing.destroy(
+      new SkepError('proxy/bad-gateway', { message: 'the server answered with another protocol' }),
+    );
+  });
   outgoing.end(body);
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
   // What fails later is told by whoever reads the body.

@@ -16,16 +16,27 @@ import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
 import { idOf, type JsonObject } from '../../message/json-rpc.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
-import { publicAddress, type AddressSettings, type PublicAddress } from '../../call/public-address.ts';
+import { publicAddress, type AddressSettings } from '../../call/public-address.ts';
 import { ENDPOINT_PATHS, type Front, type Health, type HttpBackend } from '../backend.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import type { BackendPort } from '../port.ts';
-import { EndpointEvents, endpointFor } from './endpoint-event.ts';
+import { principalOf } from '../../call/principal.ts';
+import {
+  EndpointEvents,
+  endpointFor,
+  isEntrance,
+  leadsElsewhere,
+  onlyPath,
+  type Asked,
+} from './endpoint-event.ts';
+import { SessionOwners } from './session-owners.ts';
 
 interface ForwardOptions extends AddressSettings {
   readonly backend: HttpBackend;
   /** Speaks with the server for whoever runs the proxy. */
   readonly greeter?: BackendPort;
+  /** Clients hold tokens, which are for this proxy alone, and sessions of their own. */
+  readonly signedIn: boolean;
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -35,12 +46,15 @@ interface Pending {
   readonly res: ServerResponse;
   /** See `Call`. */
   readonly prefix: string;
-  /** What the backend is asked for. */
-  readonly asked: URL;
+  /** What the backend is asked for, and where the client came in. */
+  readonly asked: Omit<Asked, 'prefix' | 'forwardedOrigin'>;
+  readonly method: string | undefined;
+  /** Who asks, and the session that they name; absent where nobody signs in. */
+  readonly asker: { readonly principal: string; readonly session: string | undefined } | undefined;
   /** Raw JSON text; undefined where no answer is due. */
   readonly id: string | undefined;
   /** For the address that an event stream hands the client; undefined where streams are passed on as they are. */
-  readonly seen: PublicAddress | undefined;
+  readonly seen: Asked | undefined;
 }
 
 /** What a modern, stateless server does not offer. */
@@ -58,6 +72,7 @@ export class Forward implements Front {
   readonly #log: LimitedLog;
   readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo' });
   readonly #streams = new Set<ClientRequest>();
+  readonly #owners = new SessionOwners();
   /** Whether the last call reached the backend; undefined before the first. */
   #reachable: boolean | undefined;
 
@@ -92,6 +107,8 @@ export class Forward implements Front {
       return;
     }
     if (call.target === '') refuse(res, 'proxy/no-route');
+    else if (!this.#isTheirs(call))
+      refuse(res, 'proxy/session-unknown', { id: call.incoming && idOf(call.incoming.message) });
     else await this.#send(call, await call.readBody());
   };
 
@@ -113,10 +130,12 @@ export class Forward implements Front {
     const { backend, trustProxyHeaders } = this.#options;
     const { target } = backend;
     // The path of the target would be read as a host where it begins with two slashes.
-    const asked = URL.parse(`${target.origin}${path}`) ?? target;
+    const url = URL.parse(`${target.origin}${path}`) ?? target;
     const isSse = backend.kind === 'sse' && req.method === 'GET';
-    const seen = isSse ? publicAddress(call, this.#options) : undefined;
-    const pending: Pending = { res, prefix, asked, id: incoming && idOf(incoming.message), seen };
+    const asked = { url, entrance: req.headers.host };
+    const seen = isSse ? { ...publicAddress(call, this.#options), ...asked } : undefined;
+    const id = incoming && idOf(incoming.message);
+    const pending: Pending = { res, prefix, asked, method: req.method, asker: this.#askerOf(call), id, seen };
     const headers = towardsBackend(req, target, trustProxyHeaders);
     if (prefix !== '') headers['x-forwarded-prefix'] = prefix;
     // What is packed cannot be looked into.
@@ -152,9 +171,60 @@ export class Forward implements Front {
     });
   }
 
+  /**
+   * Where clients sign in, a session is theirs alone who began it (run-proxy §1.5.2). A stream of HTTP with SSE is one
+   * session, and the address that it told takes messages of nobody else.
+   */
+  #isTheirs(call: Call): boolean {
+    const { req, target } = call;
+    const { signedIn, backend } = this.#options;
+    if (!signedIn) return true;
+    const principal = principalIn(call);
+    if (backend.kind === 'sse') return req.method === 'GET' || this.#owners.has(keyOf(target), principal);
+    const session = sessionOf(req);
+    return session === undefined || this.#owners.isOpenTo(session, principal);
+  }
+
+  #askerOf(call: Call): Pending['asker'] {
+    if (!this.#options.signedIn) return undefined;
+    return { principal: principalIn(call), session: sessionOf(call.req) };
+  }
+
+  /** What a reply says of whose a session is. */
+  #note({ statusCode = 0, headers }: IncomingMessage, { asker, method }: Pending): void {
+    if (asker === undefined) return;
+    const { principal, session } = asker;
+    const isFine = statusCode < 300;
+    if (method === 'DELETE' && session !== undefined) {
+      if (isFine || statusCode === 404) this.#owners.forget(session);
+      return;
+    }
+    const begun = headers['mcp-session-id'];
+    for (const id of [session, typeof begun === 'string' ? begun : undefined])
+      if (isFine && id !== undefined) this.#owners.claim(id, principal);
+  }
+
+  /** The address of messages as a client may know it; fails where its token would go to somebody else. */
+  #told(address: string, seen: Asked, { res, asker }: Pending): string {
+    const told = endpointFor(address, seen);
+    if (asker === undefined) return told;
+    const path = told.slice(
+      told.startsWith(seen.forwardedOrigin ?? '') ? (seen.forwardedOrigin ?? '').length : 0,
+    );
+    if (leadsElsewhere(path))
+      throw new SkepError('proxy/bad-gateway', { message: 'an address of another host' });
+    // Whatever stands before this proxy takes the prefix away again, whoever put it there.
+    const key = keyOf(path);
+    for (const one of [key, key.startsWith(`${seen.prefix}/`) ? key.slice(seen.prefix.length) : key]) {
+      this.#owners.claim(one, asker.principal);
+      res.once('close', () => this.#owners.forget(one));
+    }
+    return told;
+  }
+
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
   #relay(reply: IncomingMessage, pending: Pending): void {
-    const { res, prefix, asked, seen } = pending;
+    const { res, prefix, asked, seen, asker } = pending;
     const isStream = /^text\/event-stream\b/iu.test(reply.headers['content-type'] ?? '');
     const hasAddress = seen !== undefined && isStream;
     try {
@@ -166,7 +236,21 @@ export class Forward implements Front {
       const headers = towardsClient(reply.headers, res.getHeader('vary'));
       const { location } = reply.headers;
       if (location !== undefined) headers['location'] = locationFor(location, asked, prefix);
-      if (hasAddress) delete headers['content-length'];
+      if (asker !== undefined) {
+        if (location !== undefined && leadsElsewhere(String(headers['location'])))
+          throw new SkepError('proxy/bad-gateway', { message: 'a redirect to another host' });
+        // It would tell clients to sign in elsewhere.
+        delete headers['www-authenticate'];
+      }
+      if (hasAddress) {
+        delete headers['content-length'];
+        const coding = reply.headers['content-encoding'] ?? 'identity';
+        if (coding !== 'identity')
+          throw new SkepError('proxy/bad-gateway', {
+            message: 'a stream that was asked for unpacked is packed',
+          });
+      }
+      this.#note(reply, pending);
       res.writeHead(status, headers);
     } catch (error) {
       reply.destroy();
@@ -179,7 +263,7 @@ export class Forward implements Front {
       if (error) this.#log.debug({ err: error }, 'a reply ended early');
     };
     if (!hasAddress) pipeline(reply, res, ended);
-    else pipeline(reply, new EndpointEvents((address) => endpointFor(address, asked, seen)), res, ended);
+    else pipeline(reply, new EndpointEvents((address) => this.#told(address, seen, pending)), res, ended);
   }
 
   #failed({ res, id }: Pending, error: unknown): void {
@@ -251,8 +335,29 @@ function towardsClient(headers: IncomingHttpHeaders, ownVary: unknown): Outgoing
  * Where a redirect of the backend leads clients: to the backend's own paths by the way that they came, never around the
  * proxy nor to whatever else stands at their entrance. Addresses of others are as the backend says.
  */
-export function locationFor(location: string, asked: URL, prefix: string): string {
-  const there = URL.parse(location, asked.href);
-  if (there?.origin !== asked.origin) return location;
-  return `${prefix}${there.pathname}${there.search}${there.hash}`;
+export function locationFor(
+  location: string,
+  { url, entrance }: Pick<Asked, 'url' | 'entrance'>,
+  prefix: string,
+): string {
+  const there = URL.parse(location, url.href);
+  if (there === null || (there.origin !== url.origin && !isEntrance(there.host, entrance))) return location;
+  return `${prefix}${prefix === '' ? onlyPath(there.pathname) : there.pathname}${there.search}${there.hash}`;
+}
+
+function principalIn({ identity }: Call): string {
+  if (identity === undefined) throw new SkepError('internal/bug');
+  return principalOf(identity);
+}
+
+/** The session that a request names (MCP 2025-11-25, session management). */
+function sessionOf({ headers }: IncomingMessage): string | undefined {
+  const id = headers['mcp-session-id'];
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** As clients may write an address in more than one way. */
+function keyOf(target: string): string {
+  const there = URL.parse(`http://server.invalid${target}`);
+  return there === null ? target : `${there.pathname}${there.search}`;
 }

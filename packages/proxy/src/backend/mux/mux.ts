@@ -135,7 +135,8 @@ export class Mux implements BackendPort {
   }
 
   leave(peer: Peer): void {
-    if (!this.#peers.delete(peer)) return;
+    // One that never was welcome may wait for answers all the same.
+    this.#peers.delete(peer);
     this.#abandonAll(peer, 'proxy/session-unknown', 'the client ended its session');
     for (const asked of this.#serverRequests.leave(peer)) this.#unanswered(asked);
     for (const uri of this.#subscriptions.leave(peer)) {

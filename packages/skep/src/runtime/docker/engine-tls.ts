@@ -36,7 +36,8 @@ export async function secureConnections(
   const own = { ca: ca ?? trustedWith([]), ...(cert !== undefined && key !== undefined && { cert, key }) };
   const secureContext = contextOf(directory, own);
   const servername = isIP(host) === 0 ? host : '';
-  return () => connect({ host, port, secureContext, servername, minVersion: 'TLSv1.2' });
+  return () =>
+    connect({ host, port, secureContext, servername, minVersion: 'TLSv1.2', rejectUnauthorized: true });
 }
 
 /** OpenSSL takes a file without any for no authority at all. */

@@ -228,7 +228,7 @@ async function currentContext(search: EngineSearch): Promise<Named | undefined> 
   if (SkipTLSVerify === true) {
     throw new SkepError('runtime/unavailable', {
       message: `docker context "${name}" does not verify its engine (skip-tls-verify), which Skep always does`,
-      hint: `docker context update ${name} --docker host=${address},ca=CA.pem,cert=CERT.pem,key=KEY.pem`,
+      hint: `have "docker context update" give it ca, cert and key for ${address}`,
     });
   }
   const directory = contextFile(search, 'tls', id, 'docker');
