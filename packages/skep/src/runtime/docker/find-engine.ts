@@ -228,7 +228,7 @@ async function currentContext(search: EngineSearch): Promise<Named | undefined> 
   if (SkipTLSVerify === true) {
     throw new SkepError('runtime/unavailable', {
       message: `docker context "${name}" does not verify its engine (skip-tls-verify), which Skep always does`,
-      hint: `have "docker context update" give it ca, cert and key for ${address}`,
+      hint: `let docker context update ${name} give it ca, cert and key for ${address}`,
     });
   }
   const directory = contextFile(search, 'tls', id, 'docker');
