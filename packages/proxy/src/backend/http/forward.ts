@@ -172,7 +172,7 @@ export class Forward implements Front {
   }
 
   /**
-   * Where clients sign in, a session is theirs alone who began it (run-proxy §1.5.2). A stream of HTTP with SSE is one
+   * Where clients sign in, a session is theirs alone who began it. A stream of HTTP with SSE is one
    * session, and the address that it told takes messages of nobody else.
    */
   #isTheirs(call: Call): boolean {
