@@ -1,0 +1,110 @@
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import { findElements, findMembers, findPath, rawAt, splice, type Edit } from '@skep/core/json/scan.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errorOf, readMessage, type Message, type Response } from '../message/json-rpc.ts';
+import { rpcFailure } from '../call/refuse.ts';
+
+/** What clients see of one tool; at least one of the two is there. */
+export interface ToolOverride {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+export interface ToolSettings {
+  /** Names that clients see and may call; all where absent. */
+  readonly filter?: readonly string[] | undefined;
+  /** By the server's own name. */
+  readonly overrides?: Readonly<Record<string, ToolOverride>> | undefined;
+}
+
+/** The tools of a server as its clients see them (docs/behaviour/proxy.md#tools). */
+export interface ToolView {
+  /** What the server calls the tool that clients call `shown`; undefined where clients have no such tool. */
+  readonly realName: (shown: string) => string | undefined;
+  /**
+   * An answer to `tools/list` as clients see it: every character but names, descriptions and hidden tools stays. An error
+   * where the answer cannot be understood, so that nothing hidden is shown.
+   */
+  readonly show: (answer: Response) => Message;
+}
+
+/** Fails with `usage/invalid-value` where two tools would have one name, or a name is empty. */
+export function toolView({ filter, overrides = {} }: ToolSettings): ToolView {
+  const shownBy = new Map(Object.entries(overrides).map(([real, { name }]) => [real, name || real]));
+  const realBy = realNames(shownBy);
+  if (filter?.includes('') || shownBy.has('')) throw invalid('the name of a tool is empty');
+  const offered = filter === undefined ? undefined : new Set(filter);
+
+  const realName = (shown: string): string | undefined => {
+    if (offered !== undefined && !offered.has(shown)) return undefined;
+    const real = realBy.get(shown) ?? shown;
+    // What has another name for clients has lost its own.
+    return (shownBy.get(real) ?? real) === shown ? real : undefined;
+  };
+  const shownTool = (tool: string): string | undefined => {
+    const members = findMembers(tool, 0, MEMBERS);
+    const at = members?.get('name');
+    const real = at && parsedJson(rawAt(tool, at));
+    if (members === undefined || at === undefined || typeof real !== 'string')
+      throw new SkepError('proxy/withheld');
+    const shown = shownBy.get(real) ?? real;
+    // A tool whose name another one is shown under is called by nobody.
+    if (realName(shown) !== real) return undefined;
+    const edits: Edit[] = shown === real ? [] : [{ span: at, text: JSON.stringify(shown) }];
+    const description = Object.hasOwn(overrides, real) ? overrides[real]?.description : undefined;
+    if (!description) return splice(tool, edits);
+    const text = JSON.stringify(description);
+    const before = members.get('description');
+    const added = {
+      span: { start: at.start, end: at.start },
+      text: `${JSON.stringify(shown)},"description":${text}`,
+    };
+    return splice(tool, before === undefined ? [{ ...added, span: at }] : [...edits, { span: before, text }]);
+  };
+  return { realName, show: (answer) => shownAnswer(answer, shownTool) };
+}
+
+const MEMBERS = new Set(['name', 'description']);
+
+function realNames(shownBy: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const realBy = new Map<string, string>();
+  for (const [real, shown] of shownBy) {
+    const other = realBy.get(shown);
+    if (other !== undefined)
+      throw invalid(`the tools "${other}" and "${real}" would both be shown as "${shown}"`);
+    realBy.set(shown, real);
+  }
+  return realBy;
+}
+
+function invalid(message: string): SkepError {
+  return new SkepError('usage/invalid-value', {
+    message,
+    hint: 'correct --tools or the file of --tools-override',
+  });
+}
+
+function shownAnswer(answer: Response, shownTool: (tool: string) => string | undefined): Message {
+  if (answer.failed) return answer;
+  const { text } = answer;
+  try {
+    const result = findPath(text, ['result']);
+    const members = result && findMembers(text, result.start, TOOLS);
+    if (members === undefined) throw new SkepError('proxy/withheld');
+    const span = members.get('tools');
+    // An answer without tools shows none.
+    if (span === undefined) return answer;
+    const list = rawAt(text, span);
+    if (!list.startsWith('[')) throw new SkepError('proxy/withheld');
+    const tools = findElements(list).map((at) => shownTool(rawAt(list, at)));
+    const shown = `[${tools.filter((tool) => tool !== undefined).join(',')}]`;
+    const message = readMessage(splice(text, [{ span, text: shown }]));
+    if (typeof message === 'string') throw new SkepError('proxy/withheld');
+    return message;
+  } catch (error) {
+    if (!(error instanceof SkepError)) throw error;
+    return errorOf(answer.id, rpcFailure(error.code));
+  }
+}
+
+const TOOLS = new Set(['tools']);
