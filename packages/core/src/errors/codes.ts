@@ -252,6 +252,8 @@ export const CODES = {
   'proxy/era-capabilities': row(400, 'Client capabilities missing', 'send clientCapabilities in _meta', -32021),
   'proxy/era-version': row(400, 'Unsupported protocol version', 'use a version of data.supported', -32022),
   'proxy/era-params': row(400, 'Protocol version missing in _meta', 'send protocolVersion in _meta', -32602),
+  'proxy/tool-unnamed': row(400, 'the name of the tool is missing', 'name the tool in params.name', -32602),
+  'proxy/tool-unknown': row(200, 'tool not found', 'call a tool that tools/list names', -32602),
   'proxy/not-acceptable': row(406, 'Not Acceptable', 'accept application/json or text/event-stream', -32000),
   'proxy/method-not-allowed': row(405, 'Method Not Allowed', 'see the Allow header'),
   'bridge/lost': row(502, 'the connection to the server broke before it had answered', 'send it again', -32000),
