@@ -18,8 +18,10 @@ import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { isLoopback } from './call/loopback.ts';
+import type { Part } from './steps/part.ts';
+import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
-import type { SignIn, SignInSettings } from './steps/sign-in.ts';
+import type { SignIn, SignInServices, SignInSettings } from './steps/sign-in.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 import type { ProxyLimits } from './settings.ts';
 
@@ -35,7 +37,9 @@ export interface ProxyOptions extends ProxyLimits {
   readonly mode?: 'streamable-http' | 'sse';
   /** What stands before every path where clients see it, for addresses that they are handed (`--endpoint-prefix`). */
   readonly endpointPrefix?: string | undefined;
-  /** The rows of the chain that come with settings; none by default. */
+  /** What comes with settings; nothing by default. */
+  readonly parts?: PartSettings;
+  /** Rows of the chain beside those of `parts`. */
   readonly steps?: OptionalSteps;
   /** Origins of web pages that may call, beside the proxy's own; their hosts are names of the proxy as well. */
   readonly allowedOrigins?: readonly string[];
@@ -46,7 +50,7 @@ export interface ProxyOptions extends ProxyLimits {
   readonly osUser?: string;
   /** What clients have to sign in with; without it everybody who reaches the endpoint is `osUser`. */
   readonly signIn?: SignInSettings;
-  /** In [0, 1), for the pauses between attempts to reach an identity provider; without it they do not vary. */
+  /** In [0, 1), for pauses between attempts; without it they do not vary. */
   readonly random?: () => number;
   /** Shared with the other proxies of this process; of its own by default. */
   readonly budgets?: Budgets;
@@ -107,24 +111,23 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
   const budgets = options.budgets ?? newBudgets();
   const log = options.log.child({ workload: options.name });
+  const { signIn, part, steps } = await openSteps({ ...options, clock, log });
   const front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
-    looksInside: looksInside(options.steps ?? {}),
+    looksInside: looksInside(steps),
     signedIn: options.signIn !== undefined,
     unread: budgets.unread,
     clock,
     log,
   });
   const server = httpServer();
-  let signIn: SignIn | undefined;
   try {
-    signIn = await openSignInOf({ ...options, clock, log });
     await front.attach?.();
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
     const isClosing = (): boolean => closed !== undefined;
-    const serveAt = handlers({ ...options, budgets, clock, log }, { front, signIn, isClosing });
+    const serveAt = handlers({ ...options, steps, budgets, clock, log }, { front, signIn, isClosing });
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
     const guests = new OpenResponses();
@@ -138,6 +141,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       await Promise.all([drain(server, draining), drainResponses(guests, draining)]);
       front.close();
       signIn?.close();
+      await part.close?.();
     };
     return {
       url: `http://${inUrl(options.host)}:${port}${front.path}`,
@@ -160,18 +164,44 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     signIn?.close();
     front.close();
     server.close();
+    await part.close?.();
     throw error;
   }
 }
 
-/** Nothing of it is loaded where nobody has to sign in. */
+interface Opening extends ProxyOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Opened {
+  readonly signIn: SignIn | undefined;
+  readonly part: Part;
+  /** All that come with settings. */
+  readonly steps: OptionalSteps;
+}
+
+/** Nothing is loaded that no setting asks for, and nothing is left open when it fails. */
+async function openSteps(options: Opening): Promise<Opened> {
+  const { backend, parts, random = () => 0.5 } = options;
+  const services = { ...options, random };
+  const signIn = await openSignInOf(options.signIn, services);
+  try {
+    const transport = backend.kind === 'http' ? 'streamable-http' : backend.kind;
+    const part = await openParts(parts ?? {}, { ...services, transport });
+    return { signIn, part, steps: { ...options.steps, ...part.steps } };
+  } catch (error) {
+    signIn?.close();
+    throw error;
+  }
+}
+
 async function openSignInOf(
-  options: ProxyOptions & { readonly clock: Clock; readonly log: Log },
+  settings: SignInSettings | undefined,
+  services: SignInServices,
 ): Promise<SignIn | undefined> {
-  const { signIn, clock, log, osUser, random = () => 0.5 } = options;
-  if (signIn === undefined) return undefined;
-  const { openSignIn } = await import('./steps/sign-in.ts');
-  return openSignIn(signIn, { clock, log, osUser, random });
+  if (settings === undefined) return undefined;
+  return (await import('./steps/sign-in.ts')).openSignIn(settings, services);
 }
 
 interface Served {

@@ -4,11 +4,18 @@ import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import { idOf, memberAt, readMessage, type Message } from '../message/json-rpc.ts';
-import type { ToolView } from './tool-view.ts';
+import type { Part } from './part.ts';
+import { toolView, type ToolSettings, type ToolView } from './tool-view.ts';
 
 const LIST = 'tools/list';
 const CALL = 'tools/call';
 const NAME = ['params', 'name'];
+
+/** Fails as `toolView` does. */
+export function openTools(settings: ToolSettings): Part {
+  const view = toolView(settings);
+  return { steps: { 'tool-filter': toolFilter(view), 'tool-call-filter': toolCallFilter(view) } };
+}
 
 /** The row `tool-filter`: answers to `tools/list`, and to nothing else, are shown as clients are to see them. */
 export function toolFilter({ show }: ToolView): Step {

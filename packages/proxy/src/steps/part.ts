@@ -1,0 +1,25 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
+import type { OptionalSteps } from '../call/chain.ts';
+
+/** What a part of the chain that comes with settings adds to it. */
+export interface Part {
+  readonly steps: OptionalSteps;
+  /** Called once, when no call can come any more; what it promises is waited for. */
+  readonly close?: () => void | Promise<void>;
+}
+
+/** What parts are handed beside their settings. */
+export interface PartServices {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Of the workload. */
+  readonly name: string;
+  /** What the server behind speaks. */
+  readonly transport: 'stdio' | 'streamable-http' | 'sse';
+  /** Headers of a proxy in front say who is calling (`--trust-proxy-headers`). */
+  readonly trustProxyHeaders: boolean;
+  readonly skepVersion: string;
+}

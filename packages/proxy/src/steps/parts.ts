@@ -1,0 +1,56 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Part, PartServices } from './part.ts';
+import type { ToolSettings } from './tool-view.ts';
+
+/** The parts of one chain (a part is in part.ts); one whose settings are absent is not loaded. */
+export interface PartSettings {
+  readonly tools?: ToolSettings | undefined;
+}
+
+interface Row {
+  /** Where its settings come from, as people know it. */
+  readonly setting: string;
+  /** Imports and opens the part, where there are settings for it. Fails with what is wrong with them. */
+  readonly open: (settings: PartSettings, services: PartServices) => Promise<Part | undefined>;
+}
+
+/** Every part that a chain can have. */
+const PARTS: readonly Row[] = [
+  {
+    setting: '--tools or --tools-override',
+    open: async ({ tools }) => tools && (await import('./tool-filter.ts')).openTools(tools),
+  },
+];
+
+/**
+ * Opens the parts that have settings, and gives back their steps together. Fails with `proxy/step-unbuildable` naming the
+ * setting, and then nothing that was opened is left.
+ */
+export async function openParts(settings: PartSettings, services: PartServices): Promise<Part> {
+  const opened = await Promise.allSettled(PARTS.map((row) => openPart(row, settings, services)));
+  const parts = opened.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+  const close = async (): Promise<void> =>
+    void (await Promise.all(parts.map(async (part) => part.close?.())));
+  const failed = opened.find((one) => one.status === 'rejected');
+  if (failed !== undefined) {
+    await close();
+    throw failed.reason;
+  }
+  return { steps: Object.assign({}, ...parts.map(({ steps }) => steps)), close };
+}
+
+async function openPart(
+  { setting, open }: Row,
+  settings: PartSettings,
+  services: PartServices,
+): Promise<Part | undefined> {
+  try {
+    return await open(settings, services);
+  } catch (cause) {
+    throw new SkepError('proxy/step-unbuildable', {
+      message: cause instanceof SkepError ? `${setting}: ${cause.message}` : `${setting} cannot be used`,
+      hint: cause instanceof SkepError ? cause.hint : undefined,
+      cause,
+    });
+  }
+}
