@@ -56,6 +56,7 @@ class MessageFront implements Front {
   readonly revisions = 'known';
   readonly path: string;
   readonly step: Step;
+  readonly answerer: Face;
   readonly #port: BackendPort;
   readonly #face: Face;
 
@@ -63,6 +64,7 @@ class MessageFront implements Front {
     const withPort = { ...options, backend: port };
     this.#port = port;
     this.#face = mode === 'sse' ? new Sse(withPort) : new StreamableHttp(withPort);
+    this.answerer = this.#face;
     this.path = this.#face.path;
     this.step = this.#face.step;
   }

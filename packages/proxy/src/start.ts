@@ -240,6 +240,7 @@ function handlers(
         return;
       }
       const call = newCall(req, res, target, prefix);
+      call.answerer = front.answerer;
       const { path } = call;
       // Lives as long as the response, so it must not hold the call with its body.
       const failed = (error: unknown): void => {

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Answerer } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { JsonObject } from '../message/json-rpc.ts';
 
@@ -49,6 +50,8 @@ export interface Front {
   /** `known`: the proxy is the MCP server, so it knows all revisions there are. `any`: the server behind it decides. */
   readonly revisions: 'known' | 'any';
   readonly attach?: () => Promise<void>;
+  /** See `Call.answerer`. */
+  readonly answerer?: Answerer;
   health(): Health;
   /** See `BackendPort.greet`; absent where clients shake hands with the server themselves. */
   readonly greet?: () => Promise<unknown>;

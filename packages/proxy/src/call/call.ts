@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Message, RequestHead } from '../message/json-rpc.ts';
+import type { Message, RequestHead, Response } from '../message/json-rpc.ts';
 import type { RequestTarget } from './target.ts';
 
 /** One message from the server on its way to a client, and the request it belongs to, if it belongs to one. */
@@ -22,6 +22,12 @@ export interface Incoming {
   readonly era: 'legacy' | 'modern';
 }
 
+/** Answers a request that a step keeps from the server, in the form of the transport that it came over. */
+export interface Answerer {
+  /** Takes the call before the parser has read it. The answer passes the hooks that the call has by now. */
+  answer(call: Call, request: RequestHead, answer: Response): void;
+}
+
 /** One HTTP request on its way through the chain. Steps fill the members that the chain table says they write. */
 export interface Call {
   readonly req: IncomingMessage;
@@ -38,6 +44,8 @@ export interface Call {
   readBody: () => Promise<Buffer>;
   identity: Identity | undefined;
   incoming: Incoming | undefined;
+  /** Absent where bytes are relayed: no step answers there. */
+  answerer: Answerer | undefined;
   /** Outermost step first; they run innermost first, as replies travel outwards. */
   readonly replyHooks: ReplyHook[];
 }
@@ -60,6 +68,7 @@ export function newCall(
     readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
     identity: undefined,
     incoming: undefined,
+    answerer: undefined,
     replyHooks: [],
   };
 }

@@ -1,7 +1,8 @@
+import type { Answerer } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 
 /** One transport towards clients. It knows the port of the backend and no more of what stands behind it. */
-export interface Face {
+export interface Face extends Answerer {
   /** As `/health` tells it. */
   readonly transport: 'streamable-http' | 'sse';
   /** What clients connect to. */

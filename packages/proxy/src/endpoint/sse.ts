@@ -9,7 +9,14 @@ import type { Step } from '../call/chain.ts';
 import { publicAddress, type AddressSettings } from '../call/public-address.ts';
 import { refuse, rpcFailure } from '../call/refuse.ts';
 import { abilitiesOf } from '../message/client-abilities.ts';
-import { errorOf, idOf, type Message, type Request, type RequestHead } from '../message/json-rpc.ts';
+import {
+  errorOf,
+  idOf,
+  type Message,
+  type Request,
+  type RequestHead,
+  type Response,
+} from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
 import { wantedBy } from '../message/wanted-version.ts';
 import { acceptsStream } from './accept.ts';
@@ -127,19 +134,34 @@ export class Sse implements Face {
     session.socket.end();
   }
 
+  answer(call: Call, request: RequestHead, answer: Response): void {
+    const session = this.#sessionOf(call, request.id);
+    if (session === undefined) return;
+    accept(call);
+    waiterOn(session.socket, request, call.replyHooks).finish(answer);
+  }
+
   #post(call: Call): void {
-    const { incoming, identity, res, target } = call;
-    if (incoming === undefined || identity === undefined) throw new SkepError('internal/bug');
-    const { message, era } = incoming;
-    const id = idOf(message);
+    const { incoming } = call;
+    if (incoming === undefined) throw new SkepError('internal/bug');
+    const { message } = incoming;
+    const session = this.#sessionOf(call, idOf(message));
+    if (session !== undefined) this.#take(call, session, message);
+  }
+
+  /** The session that a POST names; answers the call itself when there is none. */
+  #sessionOf(call: Call, id: string | undefined): SseSession | undefined {
+    const { identity, res, target } = call;
+    if (identity === undefined) throw new SkepError('internal/bug');
     const key = new URLSearchParams(target.slice(MESSAGES_PATH.length)).get('session_id');
     const session = key === null ? undefined : this.#sessions.get(key);
     if (key === null || key === '')
       refuse(res, 'proxy/session-missing', { message: 'session_id is required' });
-    else if (era === 'modern') refuseModern(call, message);
+    else if (call.incoming?.era === 'modern') refuseModern(call, call.incoming.message);
     else if (session === undefined || session.principal !== principalOf(identity))
       refuse(res, 'proxy/session-unknown', { id });
-    else this.#take(call, session, message);
+    else return session;
+    return undefined;
   }
 
   #take(call: Call, session: SseSession, message: Message): void {

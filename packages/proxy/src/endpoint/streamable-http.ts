@@ -5,7 +5,8 @@ import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
-import { acceptsStream } from './accept.ts';
+import type { RequestHead, Response } from '../message/json-rpc.ts';
+import { acceptsStream, replyForm } from './accept.ts';
 import { sharedBodyOf } from './event.ts';
 import type { Face } from './face.ts';
 import { post } from './post.ts';
@@ -15,6 +16,7 @@ import { principalOf } from '../call/principal.ts';
 import { Sessions, type Session, type SessionsOptions } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
+import { waiterFor } from './waiters.ts';
 
 const ENDPOINT_PATH = ENDPOINT_PATHS.http;
 
@@ -55,6 +57,19 @@ export class StreamableHttp implements Face {
 
   close(): void {
     this.#sessions.close();
+  }
+
+  answer(call: Call, request: RequestHead, answer: Response): void {
+    const { req, res, replyHooks } = call;
+    const form = replyForm(req.headers.accept);
+    if (form === 'neither') {
+      refuse(res, 'proxy/not-acceptable', { id: request.id });
+      return;
+    }
+    // Nothing comes before such an answer, and nobody has to fetch it later.
+    const whole = { session: undefined, form: form === 'either' ? 'json' : form } as const;
+    const posted = { res, replyHooks, request, clock: this.#clock, budget: this.#budget, ...whole };
+    waiterFor(posted).finish(answer);
   }
 
   #handle(call: Call): void {

@@ -20,6 +20,7 @@ function callWith(body: string): Call {
     readBody: () => Promise.reject(new Error('not bounded')),
     identity: undefined,
     incoming: undefined,
+    answerer: undefined,
     replyHooks: [],
     prefix: '',
   };

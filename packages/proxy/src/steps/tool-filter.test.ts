@@ -1,6 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { messagesIn, openStream, postJson } from '../doubles/http-client.ts';
+import { newSession, runningProxy } from '../doubles/running-proxy.ts';
+import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
+import { scriptedServer } from '../doubles/scripted-server.ts';
 import { newCall, throughHooks } from '../call/call.ts';
 import { compose } from '../call/chain.ts';
 import { eraOf } from '../message/era.ts';
@@ -96,4 +100,42 @@ test('only answers to tools/list are changed', async () => {
   expect(shown('tools/call')).toBe(list.text);
   const changed = read('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
   expect(throughHooks(call.replyHooks, { message: changed, request: undefined })).toBe(changed);
+});
+
+describe('a call of a hidden tool is answered as its transport answers', () => {
+  const parts = { tools: { filter: ['b'] } };
+  const call = { jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'a' } };
+  const notFound = { jsonrpc: '2.0', id: 'x', error: { code: -32_602, message: 'tool not found' } };
+
+  test.each([
+    ['JSON where that is admitted', 'application/json, text/event-stream', 'application/json'],
+    ['JSON where nothing is said', '*/*', 'application/json'],
+    ['an event where only a stream is', 'text/event-stream', 'text/event-stream'],
+  ])('%s', async (_name, accept, type) => {
+    const server = scriptedServer();
+    await using proxy = await runningProxy(server, { parts });
+    const answer = await postJson(proxy.url, call, { ...(await newSession(proxy.url)), Accept: accept });
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, type]);
+    expect(messagesIn(answer)).toEqual([notFound]);
+    expect(server.received.some(({ method }) => method === 'tools/call')).toBe(false);
+  });
+
+  test('not at all where neither is', async () => {
+    await using proxy = await runningProxy(scriptedServer(), { parts });
+    expect((await postJson(proxy.url, call, { Accept: 'text/html' })).status).toBe(406);
+  });
+
+  test.each(['stdio', 'sse'])('on the stream of HTTP with SSE, to a server of %s', async (kind) => {
+    await using http = await scriptedHttpServer('sse');
+    const server = kind === 'sse' ? http : scriptedServer();
+    await using proxy = await runningProxy(server, { parts, mode: 'sse' });
+    const stream = await openStream(proxy.url, { method: 'GET', headers: { Accept: 'text/event-stream' } });
+    const endpoint = (await stream.next())?.data ?? '';
+    expect((await postJson(endpoint, call)).status).toBe(202);
+    expect(JSON.parse((await stream.next())?.data ?? '')).toEqual(notFound);
+    const stranger = await postJson(`${proxy.origin}/messages?session_id=y`, call);
+    expect([stranger.status, JSON.parse(stranger.text).error.code]).toEqual([404, -32_001]);
+    stream.abort();
+    expect(server.received.some(({ method }) => method === 'tools/call')).toBe(false);
+  });
 });

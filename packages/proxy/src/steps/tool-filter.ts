@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { findPath, splice } from '@skep/core/json/scan.ts';
 import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
-import { refuse } from '../call/refuse.ts';
-import { idOf, memberAt, readMessage, type Message } from '../message/json-rpc.ts';
+import { refuse, rpcFailure } from '../call/refuse.ts';
+import { errorOf, memberAt, readMessage, type Message } from '../message/json-rpc.ts';
 import type { Part } from './part.ts';
 import { toolView, type ToolSettings, type ToolView } from './tool-view.ts';
 
@@ -60,9 +60,14 @@ async function withRealName(call: Call, { realName }: ToolView): Promise<boolean
 }
 
 function refused(call: Call, message: Message, code: 'proxy/tool-unnamed' | 'proxy/tool-unknown'): false {
-  const id = idOf(message);
   // Nobody waits for an answer to a notification, so it is not one that says which tools there are.
-  refuse(call.res, id === undefined ? 'proxy/not-json-rpc' : code, { id });
+  if (message.kind !== 'request') refuse(call.res, 'proxy/not-json-rpc');
+  else if (code === 'proxy/tool-unnamed' || call.answerer === undefined)
+    refuse(call.res, code, { id: message.id });
+  else {
+    const { id, method } = message;
+    call.answerer.answer(call, { id, method }, errorOf(id, rpcFailure(code)));
+  }
   return false;
 }
 

@@ -66,10 +66,12 @@ describe('a list of tools', () => {
 
   test('shows exactly the tools that can be called, and each is called by its own name', () => {
     const name = fc.constantFrom(...NAMES);
-    const override = fc.record(
-      { name: fc.constantFrom('x', 'y', 'a', 'b'), description: fc.constantFrom('one', '') },
-      { requiredKeys: [] },
-    );
+    const override = fc
+      .record(
+        { name: fc.constantFrom('x', 'y', 'a', 'b'), description: fc.constantFrom('one', '') },
+        { requiredKeys: [] },
+      )
+      .filter((one) => Boolean(one.name) || Boolean(one.description));
     const settings = fc.record({
       filter: fc.option(fc.array(fc.oneof(name, fc.constantFrom('x', 'y'))), { nil: undefined }),
       overrides: fc.array(fc.tuple(name, override)).map((all) => Object.fromEntries(all)),
@@ -87,6 +89,7 @@ describe('a list of tools', () => {
           expect(given.filter === undefined || given.filter.includes(tool.name)).toBe(true);
         }
         expect(new Set(seen.map((tool) => tool.name)).size).toBe(seen.length);
+        expect(names.filter((one) => view.offers(one))).toEqual(seen.map((tool) => tool.inputSchema.real));
         const callable = [...NAMES, 'x', 'y'].filter((one) => {
           const real = view.realName(one);
           return real !== undefined && names.includes(real);
@@ -103,6 +106,7 @@ describe('settings that contradict themselves are refused', () => {
     ['the name of another overridden tool', { overrides: { a: { name: 'b' }, b: { description: 'x' } } }],
     ['an empty name', { overrides: { '': { name: 'x' } } }],
     ['an empty name in the filter', { filter: [''] }],
+    ['an override of nothing', { overrides: { a: { name: '', description: '' } } }],
   ])('%s', (_name, settings) => {
     expect(() => toolView(settings)).toThrow(expect.objectContaining({ code: 'usage/invalid-value' }));
   });

@@ -21,6 +21,8 @@ export interface ToolSettings {
 export interface ToolView {
   /** What the server calls the tool that clients call `shown`; undefined where clients have no such tool. */
   readonly realName: (shown: string) => string | undefined;
+  /** True where clients have the tool that the server calls `real`. */
+  readonly offers: (real: string) => boolean;
   /**
    * An answer to `tools/list` as clients see it: every character but names, descriptions and hidden tools stays. An error
    * where the answer cannot be understood, so that nothing hidden is shown.
@@ -28,11 +30,13 @@ export interface ToolView {
   readonly show: (answer: Response) => Message;
 }
 
-/** Fails with `usage/invalid-value` where two tools would have one name, or a name is empty. */
+/** Fails with `usage/invalid-value` where two tools would have one name, a name is empty, or an override changes nothing. */
 export function toolView({ filter, overrides = {} }: ToolSettings): ToolView {
   const shownBy = new Map(Object.entries(overrides).map(([real, { name }]) => [real, name || real]));
   const realBy = realNames(shownBy);
   if (filter?.includes('') || shownBy.has('')) throw invalid('the name of a tool is empty');
+  const idle = Object.entries(overrides).find(([, { name, description }]) => !name && !description);
+  if (idle) throw invalid(`the override of "${idle[0]}" has neither a name nor a description`);
   const offered = filter === undefined ? undefined : new Set(filter);
 
   const realName = (shown: string): string | undefined => {
@@ -41,6 +45,8 @@ export function toolView({ filter, overrides = {} }: ToolSettings): ToolView {
     // What has another name for clients has lost its own.
     return (shownBy.get(real) ?? real) === shown ? real : undefined;
   };
+  // A tool whose name another one is shown under is called by nobody.
+  const offers = (real: string): boolean => realName(shownBy.get(real) ?? real) === real;
   const shownTool = (tool: string): string | undefined => {
     const members = findMembers(tool, 0, MEMBERS);
     const at = members?.get('name');
@@ -48,8 +54,7 @@ export function toolView({ filter, overrides = {} }: ToolSettings): ToolView {
     if (members === undefined || at === undefined || typeof real !== 'string')
       throw new SkepError('proxy/withheld');
     const shown = shownBy.get(real) ?? real;
-    // A tool whose name another one is shown under is called by nobody.
-    if (realName(shown) !== real) return undefined;
+    if (!offers(real)) return undefined;
     const edits: Edit[] = shown === real ? [] : [{ span: at, text: JSON.stringify(shown) }];
     const description = Object.hasOwn(overrides, real) ? overrides[real]?.description : undefined;
     if (!description) return splice(tool, edits);
@@ -61,7 +66,7 @@ export function toolView({ filter, overrides = {} }: ToolSettings): ToolView {
     };
     return splice(tool, before === undefined ? [{ ...added, span: at }] : [...edits, { span: before, text }]);
   };
-  return { realName, show: (answer) => shownAnswer(answer, shownTool) };
+  return { realName, offers, show: (answer) => shownAnswer(answer, shownTool) };
 }
 
 const MEMBERS = new Set(['name', 'description']);

@@ -43,6 +43,7 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
       mounts: profileMounts(profile, '/'),
     }),
     ...signIn.config,
+    ...planned.tools,
     ...withClientSecret(merged, planned),
     container_labels: inputs.labels,
     runtime: referenceTo(info),

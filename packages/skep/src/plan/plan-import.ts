@@ -35,6 +35,7 @@ import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
 import { checkSignIn } from './plan-sign-in.ts';
+import { checkTools } from './plan-tools.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { originOf, preparationOf, provenanceOf, sourceOf } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
@@ -206,7 +207,8 @@ export async function readImport(
     what: 'run configuration',
   });
   const { value: document, warnings } = fromToolhive(value, `"${path}"`, text);
-  const said = decodeRunConfig(document, `"${path}"`, text);
+  // A file is what it says, not what another one does.
+  const { tools_override_path: _path, ...said } = decodeRunConfig(document, `"${path}"`, text);
   const isolated = said.isolate_network ?? isolation === 'on';
   const config = { ...said, ...(isolated ? { isolate_network: true } : {}), ...absoluteFiles(said, cwd) };
   checkSupported(config, path);
@@ -223,6 +225,7 @@ export async function readImport(
   });
   await planHidden(hiddenOf({ ...config, permission_profile: profile }, cwd), { places, terminal });
   for (const line of await checkSignIn(config)) terminal.err(line);
+  await checkTools(config);
   for (const warning of warnings) terminal.err(`Warning: ${printable(warning)}\n`);
   return { config: { ...config, permission_profile: profile }, text, document };
 }

@@ -19,6 +19,7 @@ import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
 import { planSignIn } from './plan-sign-in.ts';
+import { planTools } from './plan-tools.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
 import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
@@ -32,6 +33,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const config = await loadAppConfig(places);
   const inputs = await checkInputs(request.values, around);
   const signIn = await planSignIn(request.values, request.settings, around.cwd);
+  const tools = await planTools(request.values, around.cwd);
   const isolation = isolationOf(request, config);
   // What the flags alone say, before anything is asked.
   if (inputs.profile) {
@@ -58,7 +60,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const args = request.args ?? plan?.args ?? [];
   const name = inputs.name ?? resolved.generatedName;
   const learning = values.learn ? await planLearning(name, given, cwd) : undefined;
-  const planned: PlannedRun = { inputs, resolved, name, values, profile, signIn, args };
+  const planned: PlannedRun = { inputs, resolved, name, values, profile, signIn, tools, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
   const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);

@@ -36,10 +36,8 @@ const GUARDS: Readonly<Record<string, unknown>> = {
   rate_limit_config: { shared: { maxTokens: 1 } },
 };
 
-/** Keys that a delivered flag acts on; which these are, `settings/run-settings.test.ts` says. */
-const delivered = new Set(
-  storedRows(runSettings).flatMap(({ flag, key }) => (flag === undefined ? [] : key.split('.', 1))),
-);
+/** Keys that this release acts on; which flags these have, `settings/run-settings.test.ts` says. */
+const delivered = new Set(storedRows(runSettings).flatMap(({ key }) => key.split('.', 1)));
 const waiting = Object.entries(GUARDS).filter(([key]) => !delivered.has(key));
 
 describe('a guard that is not there yet', () => {
@@ -58,8 +56,7 @@ describe('a guard that is not there yet', () => {
     const step = (type: string, parameters?: unknown) => ({ type, parameters });
     for (const one of [
       step('authorization', { config_data: { version: '1.0' } }),
-      step('tool-call-filter', { filter_tools: ['read'] }),
-      step('tool-filter', { filter_tools: ['read'] }),
+      step('tool-call-filter', { filter_tools: ['read'], when: 'x' }),
       step('origin', { allowed_origins: ['https://app.example'] }),
       step('bodylimit', { max_bytes: 10 }),
       step('strip-auth', {}),
@@ -74,9 +71,9 @@ describe('a guard that is not there yet', () => {
       expect(() => read({ additional_middleware_configs: [one] })).toThrow(notThere);
     }
     expect(() => read({ middleware_configs: { type: 'authorization' } })).toThrow(notThere);
-    const two = [step('tool-filter', { filter_tools: ['x'] }), step('recovery'), step('authorization')];
+    const two = [step('telemetry', { config: {} }), step('recovery'), step('authorization')];
     expect(() => read({ middleware_configs: two })).toThrow(
-      '"middleware_configs" (tool-filter, authorization)',
+      '"middleware_configs" (telemetry, authorization)',
     );
   });
   test('is no step that every request passes here anyway', () => {

@@ -6,6 +6,7 @@ import { builtinProfile, profileMounts, type PermissionProfile } from '../permis
 import { OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import type { RunConfig } from './run-config.ts';
+import { toolsOf } from './tools.ts';
 
 /** A workload as resources of a cluster, and what a person has to know of it, one sentence a line. */
 export interface KubernetesExport {
@@ -159,6 +160,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.disk === undefined ? [] : ['--disk']),
     ...(config.read_only === true ? ['--read-only'] : []),
     ...(config.oidc_config === undefined ? [] : ['signing in (--oidc-…), so everybody may call it']),
+    ...(toolsOf(config) === undefined ? [] : ['--tools and --tools-override, so clients see all tools']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];

@@ -63,6 +63,8 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x'), { maxLength: 8 }),
   secrets: fc.array(fc.constantFrom('a,target=B', 'op://v/i/f,target=C_D')),
   'oidc_config.required_scopes': texts,
+  tools_filter: texts,
+  tools_override: fc.dictionary(name, fc.record({ name: text, description: text }, { requiredKeys: [] })),
   hardening: fc.constantFrom('other-user', 'read-only', 'none'),
   mount_sources: fc.dictionary(name, text),
 };

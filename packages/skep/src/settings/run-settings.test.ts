@@ -152,6 +152,8 @@ describe('what this release delivers', () => {
         'skep-ca-bundle',
         'target-host',
         'target-port',
+        'tools',
+        'tools-override',
         'transport',
         'trust-config',
         'trust-proxy-headers',

@@ -6,6 +6,7 @@ import { HARDENINGS } from '../permissions/hardening.ts';
 import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
 import { runtimeEnvShape } from '../protocol/runtime-env.ts';
+import { overridesShape, type ToolOverrides } from './tools.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
 type KeyRow<Name, Facts> = Facts & {
@@ -104,6 +105,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
   'oidc_config.required_scopes': {
     stored: shape.optional(shape.listOf(shape.noNul)),
     brief: 'Scopes without which a token is refused',
+  },
+  tools_override: {
+    stored: shape.orEmpty<ToolOverrides | undefined>(overridesShape, undefined),
+    brief: 'Other names and descriptions of tools',
   },
   hardening: {
     stored: shape.optional(shape.oneOf(...HARDENINGS)),

@@ -171,6 +171,47 @@ describe('starting', () => {
     expect(runtime.environments.get('a1')).not.toHaveProperty('SKEP_OIDC_CLIENT_SECRET');
   });
 
+  test('has the proxy show the tools that were chosen, by the names that the file has now', async () => {
+    const file = join(home, 'tools.json');
+    const written = (name: string): Promise<void> =>
+      writeFile(file, JSON.stringify({ toolsOverride: { read: { name } } }));
+    await written('look');
+    const saved = { tools_filter: ['look'], tools_override: { read: { name: 'see' } } };
+    await save('a1', { ...saved, tools_override_path: file });
+    await start('a1');
+    expect(proxies[0]?.options.parts?.tools).toEqual({
+      filter: ['look'],
+      overrides: { read: { name: 'look' } },
+    });
+    await host.stop('a1', 0);
+    await rm(file);
+    await start('a1');
+    expect(proxies[1]?.options.parts?.tools?.overrides).toEqual({ read: { name: 'see' } });
+    await host.stop('a1', 0);
+    await writeFile(file, '{"toolsOverride":{"read":{"nmae":"x"}}}');
+    await expect(start('a1')).rejects.toMatchObject({
+      code: 'config/invalid',
+      message: `tools override "${file}": line 1: "toolsOverride.read" has an unknown key: "nmae"`,
+    });
+  });
+
+  test('tells which tools of its settings the server does not have', async () => {
+    const tools = ['read', 'write'].map((name) => ({ name, inputSchema: { type: 'object' } }));
+    askForTools = async () => JSON.stringify({ jsonrpc: '2.0', id: 0, result: { tools } });
+    await save('a1', {
+      tools_filter: ['look', 'wrote', 'read', 'other'],
+      tools_override: { read: { name: 'look' }, delete: { description: 'x' } },
+    });
+    const told: StartEvent[] = [];
+    await start('a1', (event) => void told.push(event));
+    expect(told.flatMap((event) => (event.kind === 'warning' ? [event.text] : []))).toEqual([
+      'the server has no tool "delete", which --tools-override names; it has read, write',
+      'the server has no tool "wrote", which --tools names; did you mean "write"?',
+      'the server has no tool "read", which --tools names; clients see it as "look"',
+      'the server has no tool "other", which --tools names; it has read, write',
+    ]);
+  });
+
   test('leaves nothing of a workload whose saved guard nobody can keep', async () => {
     await save('a1', { oidc_config: {} });
     await expect(start('a1')).rejects.toMatchObject({ code: 'usage/invalid-value' });

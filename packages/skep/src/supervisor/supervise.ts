@@ -2,12 +2,15 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
+import { partsOf } from '../run-config/parts.ts';
+import { currentTools } from '../run-config/tools.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import { clientSecretOf, signInOf } from '../run-config/sign-in.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch, type Launched } from './launch.ts';
+import { absentTools } from './absent-tools.ts';
 import type { FoundServer } from './found-server.ts';
 import { meetServer, readinessOf } from './meet-server.ts';
 import { withLacks } from './lacks.ts';
@@ -99,6 +102,8 @@ async function begin(
       const note = () => deps.status.set('running');
       const found = asks ? await meetServer(config, proxy, { ...deps, ...options, note }) : undefined;
       if (!asks) await note();
+      for (const text of found ? await absentTools(await currentTools(config), found) : [])
+        options.tell({ kind: 'warning', text });
       const readiness = taken ? undefined : readinessOf(found);
       return host(config, { proxy, hostPort: hostPortOf(observed), readiness, found }, deps);
     } catch (error) {
@@ -161,6 +166,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     mode: config.proxy_mode,
     trustProxyHeaders: config.trust_proxy_headers,
     ...(signIn && { signIn }),
+    parts: await partsOf(config),
     random: () => deps.random(0, 999) / 1_000,
     endpointPrefix: config.endpoint_prefix?.replace(/\/+$/u, '') || undefined,
     ...proxyLimits(config),

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { withSteps } from './import-steps.ts';
+
+const parameters = { filter_tools: ['look'], tools_override: { read: { name: 'look' } } };
+const keys = { tools_filter: ['look'], tools_override: { read: { name: 'look' } } };
+const list = { type: 'tool-filter', parameters };
+const call = { type: 'tool-call-filter', parameters };
+const other = { type: 'authorization', parameters: { config_path: '/x' } };
+
+test.each<[string, object, object]>([
+  ['no steps', { name: 'x' }, { name: 'x' }],
+  ['no list', { middleware_configs: 3 }, { middleware_configs: 3 }],
+  ['a step alone', { middleware_configs: [list] }, { ...keys, middleware_configs: [] }],
+  [
+    'a step among others',
+    { middleware_configs: [other, list, call] },
+    { ...keys, middleware_configs: [other] },
+  ],
+  [
+    'a step that says what the keys say',
+    { ...keys, middleware_configs: [list, call] },
+    { ...keys, middleware_configs: [] },
+  ],
+  ['a step of nothing', { middleware_configs: [{ type: 'tool-filter' }] }, { middleware_configs: [] }],
+  [
+    'a step of empty parameters',
+    { middleware_configs: [{ type: 'tool-filter', parameters: { filter_tools: null, tools_override: {} } }] },
+    { middleware_configs: [] },
+  ],
+])('%s becomes what its keys would say', (_name, document, expected) => {
+  expect(withSteps({ ...document })).toEqual(expected);
+});
+
+test.each<[string, object]>([
+  ['contradicts a key', { ...keys, tools_filter: ['x'], middleware_configs: [list] }],
+  ['says more', { middleware_configs: [{ ...list, when: 'x' }] }],
+  [
+    'has a parameter that nobody knows',
+    { middleware_configs: [{ type: 'tool-filter', parameters: { x: 1 } }] },
+  ],
+  ['has parameters of no shape', { middleware_configs: [{ type: 'tool-filter', parameters: 'x' }] }],
+  ['is none', { middleware_configs: ['tool-filter', null] }],
+])('a step that %s stays, to be refused', (_name, document) => {
+  expect(withSteps({ ...document })).toEqual(document);
+});

@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isRecord } from '@skep/core/json/is-record.ts';
+
+type Document = Readonly<Record<string, unknown>>;
+
+/** A step of `middleware_configs`, and the keys of a run configuration that say the same. */
+interface StepRow {
+  readonly types: readonly string[];
+  /** Parameter to key. */
+  readonly keys: Readonly<Record<string, string>>;
+  /** Parameters that repeat what the workload is. */
+  readonly facts?: readonly string[];
+}
+
+const STEPS: readonly StepRow[] = [
+  {
+    types: ['tool-filter', 'tool-call-filter'],
+    keys: { filter_tools: 'tools_filter', tools_override: 'tools_override' },
+  },
+];
+
+/**
+ * A document with what its list of steps says under the keys that Skep has for it. A step that contradicts a key, or says
+ * more than Skep knows, stays in the list, so that it is refused.
+ */
+export function withSteps(document: Document): Document {
+  const { middleware_configs: steps } = document;
+  if (!Array.isArray(steps)) return document;
+  const left: unknown[] = [];
+  let taken = document;
+  for (const step of steps) {
+    const said = saidBy(step);
+    const agrees = said?.every(([key, value]) => isNone(taken[key]) || isDeepStrictEqual(taken[key], value));
+    if (said && agrees) taken = { ...taken, ...Object.fromEntries(said) };
+    else left.push(step);
+  }
+  return left.length === steps.length ? document : { ...taken, middleware_configs: left };
+}
+
+/** What a step says, by key; undefined for one that Skep does not know. */
+function saidBy(step: unknown): readonly (readonly [string, unknown])[] | undefined {
+  if (!isRecord(step) || !Object.keys(step).every((key) => key === 'type' || key === 'parameters'))
+    return undefined;
+  const row = STEPS.find(({ types }) => types.includes(String(step['type'])));
+  const parameters = step['parameters'] ?? {};
+  if (row === undefined || !isRecord(parameters)) return undefined;
+  const { keys, facts = [] } = row;
+  const given = Object.entries(parameters).filter(([name, value]) => !facts.includes(name) && !isNone(value));
+  if (!given.every(([name]) => Object.hasOwn(keys, name))) return undefined;
+  return given.map(([name, value]) => [keys[name] ?? name, value]);
+}
+
+function isNone(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (isRecord(value)) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '';
+}
