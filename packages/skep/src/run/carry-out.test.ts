@@ -5,6 +5,7 @@ import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
+import { readStatus } from '../supervisor/state.ts';
 import { startLock } from '../supervisor/wake-early.ts';
 
 /** What a run asks of a runtime until it runs. */
@@ -112,25 +113,35 @@ test('a start that fails at any step leaves the saved configuration as it was', 
 });
 
 describe('while the supervisor that a run has started comes up', () => {
-  const begin = async (line: string, isWoken = true) => {
+  const begin = async (line: string, isWoken = true, comesUp = true) => {
     const made: string[] = [];
+    const started: string[] = [];
     const runtime = Object.assign(new MemoryRuntime({ 'fake:1': idle, fake: idle }), {
       makeAhead: async (name: string) => {
         made.push(name);
         return async () => void made.push(`without ${name}`);
       },
     });
-    const skep = await commandUnderTest({ supervisor: 'asked', runtime });
-    await skep.startSupervisor();
+    const start = runtime.start.bind(runtime);
+    runtime.start = async (name) => {
+      const status = await readStatus(skep.places, name);
+      started.push(`${name} by ${status?.process_id === process.pid ? 'one that has noted it' : 'nobody'}`);
+      return start(name);
+    };
+    const skep = await commandUnderTest({ supervisor: comesUp ? 'asked' : 'none', runtime });
+    if (comesUp) await skep.startSupervisor();
     const waiting = { waitMs: 0, what: 'starting the supervisor' };
     using lock = await acquireLock(startLock(skep.places), waiting);
-    const spawned = { word: Promise.resolve({ up: true } as const), over: new Promise<void>(() => {}) };
+    const spawned = {
+      word: Promise.resolve({ up: true } as const),
+      over: comesUp ? new Promise<void>(() => {}) : Promise.resolve(),
+    };
     const { status } = await skep.run(line, isWoken ? { woken: { spawned, lock } } : {});
-    return { status, made };
+    return { status, made, started, left: await runtime.list(), places: skep.places };
   };
 
   test('what its start begins with is made, once it is decided and its name is free', async () => {
-    expect(await begin('run fake:1 --name a1')).toEqual({ status: 0, made: ['a1'] });
+    expect(await begin('run fake:1 --name a1')).toMatchObject({ status: 0, made: ['a1'] });
   });
 
   test('is taken back where the run fails before it is started', async () => {
@@ -143,6 +154,23 @@ describe('while the supervisor that a run has started comes up', () => {
     ['it has no network', 'run fake:1 --name a1 --network none', true],
     ['it is isolated', 'run fake:1 --name a1 --isolate-network', true],
   ])('nothing is made where %s', async (_, line, isWoken) => {
-    expect(await begin(line, isWoken)).toEqual({ status: 0, made: [] });
+    expect(await begin(line, isWoken)).toMatchObject({ status: 0, made: [] });
+  });
+
+  test('the command starts the server, once, and the supervisor takes it over', async () => {
+    const { status, started, left, places } = await begin('run fake:1 --name a1');
+    expect({ status, started }).toEqual({ status: 0, started: ['a1 by one that has noted it'] });
+    expect(left).toMatchObject([{ name: 'a1', state: 'running' }]);
+    expect(await readStatus(places, 'a1')).toMatchObject({ status: 'running' });
+  });
+
+  test('what the command has started goes where no supervisor comes up', async () => {
+    const { status, started, left, places } = await begin('run fake:1 --name a1', true, false);
+    expect({ status, started, left }).toEqual({
+      status: 1,
+      started: ['a1 by one that has noted it'],
+      left: [],
+    });
+    expect(await readStatus(places, 'a1')).toBeUndefined();
   });
 });

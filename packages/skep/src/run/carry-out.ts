@@ -75,7 +75,15 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     work.undo = [];
     const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;
     if (context.inside) await context.inside.launch(config, { runtime, movable, secrets });
-    else await launchSaved(config, { ...work, foreground, movable, secrets, ...(learning && { learning }) });
+    else
+      await launchSaved(config, {
+        ...work,
+        runtime,
+        foreground,
+        movable,
+        secrets,
+        ...(learning && { learning }),
+      });
   });
 }
 

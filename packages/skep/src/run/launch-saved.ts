@@ -9,9 +9,12 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
+import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import { hostOf, readStatus } from '../supervisor/state.ts';
+import { beginAhead, leave } from './begin-ahead.ts';
 import { asStarted, startEvents, tellReady } from './tell-start.ts';
 
 export interface LaunchChoice {
@@ -26,6 +29,8 @@ export interface LaunchChoice {
   readonly context: Context;
   /** One that looks for the supervisor already. */
   readonly client?: SupervisorClient;
+  /** What it runs on, where that is known. */
+  readonly runtime?: Runtime;
 }
 
 /**
@@ -42,6 +47,7 @@ export async function launchSaved(
     progress,
     context,
     client = new SupervisorClient(context),
+    runtime,
   }: LaunchChoice,
 ): Promise<void> {
   const { terminal, signal } = context;
@@ -53,7 +59,8 @@ export async function launchSaved(
   }
   try {
     const tell = startEvents(progress, terminal);
-    const endpoint = await client.start(config.name, { movable, secrets, signal, tell });
+    const begunBy = runtime && (await beginAhead(config, { runtime, secrets, context }));
+    const endpoint = await client.start(config.name, { movable, secrets, begunBy, signal, tell });
     progress.end();
     const url = workloadUrl({ ...config, port: endpoint.port });
     tellReady(
@@ -95,9 +102,11 @@ export async function undoStart(
 ): Promise<void> {
   const { signal } = new AbortController();
   try {
+    if (await isHostedBy(context.self, name, context)) await leave(name, context);
     await client.remove(name, { signal }).catch(async (error: unknown) => {
       // Without a supervisor nobody hosts it, and it can be removed from here.
-      if (!hasCode(error, 'supervisor/unreachable') || (await isHosted(name, context))) throw error;
+      if (!hasCode(error, 'supervisor/unreachable') || (await isHostedBy(undefined, name, context)))
+        throw error;
       const { openHost } = await import('../cli/open-host.ts');
       await openHost(context, silentLog).remove(name);
     });
@@ -109,8 +118,16 @@ export async function undoStart(
   }
 }
 
-/** Whoever hosts it, most of all a supervisor that could not be reached, hosts others too, and is not to be ended for it. */
-async function isHosted(name: string, { places, isAlive }: Context): Promise<boolean> {
+/**
+ * By this process, or by any. Who hosts a workload, most of all a supervisor that could not be reached, hosts others too,
+ * and is not to be ended for it.
+ */
+async function isHostedBy(
+  process: ProcessIdentity | undefined,
+  name: string,
+  { places, isAlive }: Context,
+): Promise<boolean> {
   const status = await readStatus(places, name).catch(() => undefined);
-  return status !== undefined && hostOf(status, isAlive) !== undefined;
+  const host = status && hostOf(status, isAlive);
+  return host !== undefined && (process === undefined || host.pid === process.pid);
 }

@@ -73,15 +73,17 @@ export class SupervisorClient {
     {
       movable = false,
       secrets,
+      begunBy,
       config,
       ...options
-    }: CallOptions & Pick<StartRequest, 'movable' | 'secrets' | 'config'>,
+    }: CallOptions & Pick<StartRequest, 'movable' | 'secrets' | 'begunBy' | 'config'>,
   ): Promise<Endpoint> {
     const encoded = config && (await import('../run-config/run-config.ts')).encodeRunConfig(config);
     const request = {
       op: 'start',
       name,
       movable,
+      ...(begunBy && { begunBy }),
       ...(secrets && isShort(secrets) ? { secrets } : {}),
       ...(encoded === undefined ? {} : { config: JSON.parse(encoded) as Record<string, unknown> }),
     } as const;

@@ -12,6 +12,7 @@ import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { Spares } from '../runtime/spares.ts';
 import { Host, type HostDeps } from './host.ts';
+import { launch } from './launch.ts';
 import type { StartEvent } from './protocol.ts';
 import { RESTART } from './watch.ts';
 import { resume, type Resume } from './resume.ts';
@@ -494,6 +495,51 @@ describe('stopping and removing', () => {
     await resumed();
     expect(await runtime.inspect('a1')).toBeUndefined();
     expect(await statusOf('a1')).toBeUndefined();
+  });
+});
+
+describe('a workload that the command which asks has begun', () => {
+  const asking = { pid: 99_999, started: 'then' };
+  const begin = async (more: object = {}) => {
+    await save('a1');
+    alive.add(asking.pid);
+    await claim('a1', 'starting', asking.pid);
+    const config = { ...(await loadRunConfig(where, 'a1')), ...more };
+    const secrets = async (): Promise<Record<string, string>> => ({});
+    await launch(config, { runtime, owner: 'me', random: (min) => min, secrets, overlays: async () => [] });
+  };
+  const takeOver = (begunBy = asking): Promise<unknown> =>
+    host.start('a1', { how: 'start', tell() {}, signal: never, begunBy });
+
+  test('is taken over as it runs, and is ready once it has answered', async () => {
+    await begin();
+    const [before] = await runtime.list();
+    expect(await takeOver()).toMatchObject({ port: 4001, readiness: {} });
+    expect(await runtime.list()).toEqual([before]);
+    expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+    expect(terminated).toEqual([]);
+  });
+
+  test('is made anew where it was begun from another description', async () => {
+    await begin({ cmd_args: ['other'] });
+    const [before] = await runtime.list();
+    await takeOver();
+    const [after] = await runtime.list();
+    expect(after).toMatchObject({ name: 'a1', state: 'running' });
+    expect(after?.labels['skep.spec']).not.toBe(before?.labels['skep.spec']);
+  });
+
+  test('is removed where it cannot be used', async () => {
+    await begin();
+    takenPorts = [4001];
+    await expect(takeOver()).rejects.toMatchObject({ code: 'run/port-busy' });
+    expect(await runtime.list()).toEqual([]);
+  });
+
+  test('is left to another process that hosts it', async () => {
+    await begin();
+    await takeOver({ pid: 12_345, started: 'then' });
+    expect(host.busyWith).toEqual([]);
   });
 });
 

@@ -12,7 +12,7 @@ import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
 import { GRACE_MS, inspectOwn } from './launch.ts';
-import { keeperOf, noteKept } from './kept-data.ts';
+import { noteData } from './kept-data.ts';
 import { whyStopped } from './policy.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { isUnreachable } from './unreachable.ts';
@@ -121,7 +121,9 @@ export class Host {
       const { config: next } = request;
       if (hosted && !next) return { url: hosted.endpoint.url, port: hosted.endpoint.port };
       const config = await loadRunConfig(this.#deps.places, name);
-      if (await this.#hostedElsewhere(name)) return { url: workloadUrl(config), port: config.port };
+      const elsewhere = await this.#hostedElsewhere(name);
+      if (elsewhere && elsewhere.pid !== request.begunBy?.pid)
+        return { url: workloadUrl(config), port: config.port };
       try {
         if (next) await this.#makeWay(config, next);
         const endpoint = await this.#take(next ?? config, request);
@@ -237,7 +239,7 @@ export class Host {
     const { openRuntime, connectRuntime, openWorkloadLog } = this.#deps;
     const connect = request.how === 'start' ? connectRuntime : openRuntime;
     const runtime = request.runtime ?? (await connect(config.runtime));
-    await this.#noteData(config, runtime);
+    await noteData(config, runtime, this.#deps);
     const file = await openWorkloadLog(config);
     let supervised: Supervised;
     try {
@@ -284,14 +286,6 @@ export class Host {
     await this.#deps.spares?.clear().catch((error: unknown) => {
       this.#deps.log.warn({ err: error }, 'what was made ahead could not be removed');
     });
-  }
-
-  async #noteData(config: RunConfig, runtime: Runtime): Promise<void> {
-    const { name, data_paths: data, runtime: reference } = config;
-    if (data === undefined) return;
-    const { places, owner } = this.#deps;
-    const where = runtime.dataPlaces({ name, data, labels: { 'skep.state': owner } });
-    await noteKept(places, name, { ...(reference && { runtime: reference }), where }, keeperOf(config));
   }
 
   /** What is known of the server is a help for later, and no reason to end it. */

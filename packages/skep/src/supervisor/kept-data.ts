@@ -7,6 +7,7 @@ import { readJson } from '@skep/core/files/read-limited.ts';
 import { listOf, members, optional, text, type ShapeType } from '@skep/core/settings/shape.ts';
 import { packageReference } from '../protocol/reference.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { runtimeReference } from '../settings/identity.ts';
 import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
 
@@ -77,6 +78,18 @@ export async function noteKept(places: Places, name: string, one: KeptAt, keeper
   // A directory of this machine is found without its record.
   const durable = !one.where.every((where) => path.isAbsolute(where));
   await atomicWrite(recordOf(places, name), `${JSON.stringify(noted)}\n`, { durable });
+}
+
+/** The same for what a workload keeps on its runtime, if anything. */
+export async function noteData(
+  config: RunConfig,
+  runtime: Pick<Runtime, 'dataPlaces'>,
+  { places, owner }: { readonly places: Places; readonly owner: string },
+): Promise<void> {
+  const { name, data_paths: data, runtime: reference } = config;
+  if (data === undefined) return;
+  const where = runtime.dataPlaces({ name, data, labels: { 'skep.state': owner } });
+  await noteKept(places, name, { ...(reference && { runtime: reference }), where }, keeperOf(config));
 }
 
 /** Forgets what was on that runtime, and the directory when nothing else is known. */

@@ -19,6 +19,8 @@ export interface LaunchOptions {
   /** See `ownerOf`. */
   readonly owner: string;
   readonly random: (min: number, max: number) => number;
+  /** Whoever asks has made and started it a moment ago: it is taken over as it runs, and counts as made by this start. */
+  readonly begun?: boolean;
   /** Somebody asked for a start: then what the image's name means now counts, not what was made from it once. */
   readonly renew?: boolean;
   readonly tell?: Tell;
@@ -61,6 +63,8 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const { learns = false } = options;
   const insteadOfRoot = await otherUserOf(config, mounts);
   const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, learns, insteadOfRoot, ...port });
+  if (options.begun && left?.state === 'running' && isMadeFrom(left, spec))
+    return { observed: left, made: true };
   const made = left === undefined;
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
@@ -104,12 +108,15 @@ async function otherUserOf(config: RunConfig, mounts: readonly Mount[]): Promise
   return user && `${user.uid}:${user.gid}`;
 }
 
+const isMadeFrom = (left: Observed, spec: WorkloadSpec): boolean =>
+  left.labels[SPEC_LABEL] === spec.labels[SPEC_LABEL];
+
 async function isReusable(
   left: Observed,
   spec: WorkloadSpec,
   { runtime, renew }: LaunchOptions,
 ): Promise<boolean> {
-  if (left.state !== 'exited' || left.labels[SPEC_LABEL] !== spec.labels[SPEC_LABEL]) return false;
+  if (left.state !== 'exited' || !isMadeFrom(left, spec)) return false;
   return renew !== true || runtime.isCurrent(left.name);
 }
 
@@ -171,6 +178,7 @@ async function hostPortFor(
   if (config.transport === 'stdio' || usesHostNetwork(config)) return undefined;
   if (options.hostPort !== undefined) return options.hostPort;
   const earlier = hostPortOf(left) ?? 0;
+  if (options.begun && earlier > 0) return earlier;
   if (left?.state === 'exited' && earlier > 0 && (await isFree('127.0.0.1', earlier))) return earlier;
   return choosePort({
     host: '127.0.0.1',

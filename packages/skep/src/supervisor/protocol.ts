@@ -38,12 +38,14 @@ const request = variants('op', {
   /**
    * Starts a saved workload, on another port where its own is taken and it is `movable`. Result: endpoint. Closing the
    * connection before the result undoes it. `secrets`: its secret variables, where the command has looked them up.
+   * `begunBy`: the process that asks, where that has begun to host it (`beginAhead`) and hands it over.
    * `config`: what it is to be from now on; then it is ended before, and closing the connection undoes nothing.
    */
   start: {
     name: text,
     movable: optional(bool),
     secrets: optional(recordOf(text)),
+    begunBy: optional(members({ pid: wholeNumber(), started: text })),
     config: optional((value, refuse) => (isRecord(value) ? value : refuse('is no run configuration'))),
   },
   /**

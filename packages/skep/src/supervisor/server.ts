@@ -173,8 +173,8 @@ async function perform(socket: Socket, request: Request, turn: Turn): Promise<Re
   };
   switch (request.op) {
     case 'start': {
-      const { name, movable, secrets, config } = request;
-      const starting = { how: 'start', tell, signal: gone, movable, secrets } as const;
+      const { name, movable, secrets, begunBy, config } = request;
+      const starting = { how: 'start', tell, signal: gone, movable, secrets, begunBy } as const;
       if (config === undefined) return withFront(await host.start(name, starting), options);
       const changed = { ...starting, signal: turn.over, config: await readConfig(name, config) };
       return withFront(await finishing(name, host.start(name, changed), resume), options);

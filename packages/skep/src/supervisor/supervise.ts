@@ -8,6 +8,7 @@ import { proxyLimits } from '../run-config/proxy-limits.ts';
 import { clientSecretOf, signInOf } from '../run-config/sign-in.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
+import type { ProcessIdentity } from './process-identity.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch, type Launched } from './launch.ts';
 import { absentTools } from './absent-tools.ts';
@@ -34,6 +35,8 @@ export interface SuperviseOptions {
   readonly tell: Tell;
   /** Aborts the start, not what comes after it. */
   readonly signal: AbortSignal;
+  /** The process that asks, where it has begun to host the workload: what that has started is taken over. */
+  readonly begunBy?: ProcessIdentity | undefined;
 }
 
 /** One workload with its proxy, hosted in this process. */
@@ -83,7 +86,8 @@ async function begin(
   const taken = options.how === 'resume' ? await stillRunning(config, deps) : undefined;
   let launched: Launched;
   try {
-    const launching = { ...deps, tell: options.tell, renew: options.how !== 'resume', noted };
+    const begun = options.begunBy !== undefined;
+    const launching = { ...deps, tell: options.tell, renew: options.how !== 'resume', begun, noted };
     launched = taken ? { observed: taken, made: false } : await launch(config, launching);
   } catch (error) {
     const next = await triedNext(config, error, deps);

@@ -77,6 +77,8 @@ export class DockerRuntime implements Runtime {
   /** What the engine said of itself when it was last asked who it is. */
   #described: unknown;
   /** A workload was given a network of its own, as the next one may be. */
+  /** Workloads for which this object has made a network already. */
+  readonly #madeAhead = new Set<string>();
   #gaveNetwork = false;
 
   /** `script` reads what a gateway runs from; it is there once the program was bundled. */
@@ -244,10 +246,9 @@ export class DockerRuntime implements Runtime {
     const { spares, owner } = this.#environment;
     const labelled = spec.labels[OWNER_LABEL] ?? '';
     const wanted = { name: spec.name, owner: labelled };
-    const ahead =
-      spares && labelled === owner
-        ? ((await takeSpare(this.#client, spares)) ?? (await networkAhead(this.#client, wanted)))
-        : undefined;
+    const spare = spares && labelled === owner ? await takeSpare(this.#client, spares) : undefined;
+    const mayBeAhead = labelled === owner && (spares !== undefined || this.#madeAhead.delete(spec.name));
+    const ahead = spare ?? (mayBeAhead ? await networkAhead(this.#client, wanted) : undefined);
     return ahead ?? makeNetwork(this.#maker, { ...wanted, kind: 'outward' });
   }
 
@@ -256,6 +257,7 @@ export class DockerRuntime implements Runtime {
     if ((await this.#client.about()).podman) return async () => {};
     const { owner } = this.#environment;
     const { id } = await makeNetwork(this.#maker, { name, owner, kind: 'outward' });
+    this.#madeAhead.add(name);
     return () => removeNetwork(this.#client, id);
   }
 
