@@ -86,7 +86,8 @@ describe.skipIf(!sandbox.available)(title('the tools that clients see', sandbox)
     await client.close();
 
     written({ read: { name: 'see' }, delete: { name: 'look' } });
-    expect(await user.skep(['restart', name])).toMatchObject({ code: 0 });
+    expect(await user.skep(['stop', name])).toMatchObject({ code: 0 });
+    expect(await user.skep(['start', name])).toMatchObject({ code: 0 });
     const again = await connected(ran.stdout.trim(), older);
     expect((await again.listTools()).tools).toEqual([]);
     expect(await again.callTool({ name: 'look' })).toMatchObject({
