@@ -3,15 +3,20 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { Backend, Front, Health } from './backend/backend.ts';
 import { Conversations } from './backend/http/conversations.ts';
 import { Forward } from './backend/http/forward.ts';
+import type { OpenLink } from './backend/link.ts';
+import { EraLink } from './backend/modern/era-link.ts';
 import { Mux } from './backend/mux/mux.ts';
-import type { BackendPort, PortState } from './backend/port.ts';
+import { oneOff, type BackendPort, type PortState } from './backend/port.ts';
 import { Pipe } from './backend/stdio/pipe.ts';
+import type { Call } from './call/call.ts';
 import type { Step } from './call/chain.ts';
+import { principalOf } from './call/principal.ts';
 import type { AddressSettings } from './call/public-address.ts';
 import type { Face } from './endpoint/face.ts';
 import { Sse } from './endpoint/sse.ts';
 import { StreamableHttp } from './endpoint/streamable-http.ts';
 import type { UnreadBudget } from './endpoint/unread-budget.ts';
+import { LEGACY_VERSIONS, MODERN_VERSION } from './message/protocol-version.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 
 export interface FrontOptions extends AddressSettings {
@@ -31,9 +36,13 @@ export interface FrontOptions extends AddressSettings {
 
 /** What stands at the end of the chain. */
 export function frontOf(options: FrontOptions): Front {
-  const { backend, clock, looksInside } = options;
+  const { backend, clock, skepVersion, looksInside } = options;
   if (backend.kind === 'stdio') {
-    const mux = new Mux({ ...options, open: (events) => new Pipe({ backend, clock, ...events }) });
+    const openPipe: OpenLink = (events) => new Pipe({ backend, clock, ...events });
+    const mux = new Mux({
+      ...options,
+      open: (events) => new EraLink({ ...events, clock, skepVersion, open: openPipe }),
+    });
     return new MessageFront(mux, options.mode, options);
   }
   const { kind, target } = backend;
@@ -41,8 +50,13 @@ export function frontOf(options: FrontOptions): Front {
   if (looksInside)
     return new MessageFront(conversations, kind === 'sse' ? 'sse' : 'streamable-http', options);
   // Whoever runs the proxy has no client for the older transport.
-  const own = kind === 'sse' ? { greeter: conversations } : {};
-  return new Forward({ ...options, backend, ...own });
+  if (kind === 'sse') return new Forward({ ...options, backend, greeter: conversations });
+  const messages = new MessageFront(conversations, 'streamable-http', options);
+  return new RelayFront(
+    (carryOver) => new Forward({ ...options, backend, carryOver }),
+    messages,
+    conversations,
+  );
 }
 
 const STATUS: Readonly<Record<PortState, Health['status']>> = {
@@ -51,12 +65,85 @@ const STATUS: Readonly<Record<PortState, Health['status']>> = {
   lost: 'unhealthy',
 };
 
+/**
+ * Bytes are relayed where client and server are of one family of revisions; between two families messages are carried over
+ * (decision 0335).
+ */
+class RelayFront implements Front {
+  readonly revisions = 'any';
+  readonly path: string;
+  readonly serves: readonly string[];
+  readonly #relay: Forward;
+  readonly #messages: MessageFront;
+  readonly #port: BackendPort;
+  /** The server has refused a handshake, so it is a modern one, and only that. */
+  #isModern = false;
+
+  constructor(
+    openRelay: (carryOver: (call: Call) => Promise<void>) => Forward,
+    messages: MessageFront,
+    port: BackendPort,
+  ) {
+    this.#relay = openRelay((call) => {
+      this.#isModern = true;
+      return messages.step(call, () => Promise.resolve());
+    });
+    this.path = this.#relay.path;
+    this.serves = this.#relay.serves;
+    this.#messages = messages;
+    this.#port = port;
+  }
+
+  readonly step: Step = async (call, next) => {
+    const isCarried = call.incoming?.era === 'modern' ? await this.#isLegacyFor(call) : this.#isModern;
+    await (isCarried ? this.#messages : this.#relay).step(call, next);
+  };
+
+  health(): Health {
+    return this.#relay.health();
+  }
+
+  readonly backendEnded = (): void => this.#messages.backendEnded();
+
+  readonly backendStarted = (): void => {
+    this.#isModern = false;
+    this.#messages.backendStarted();
+  };
+
+  drain(): void {
+    this.#relay.drain();
+    this.#messages.drain();
+  }
+
+  close(): void {
+    this.#relay.close();
+    this.#messages.close();
+  }
+
+  /** A server that cannot be met tells its client so itself. */
+  async #isLegacyFor({ identity, path }: Call): Promise<boolean> {
+    if (identity === undefined || path !== this.path) return false;
+    try {
+      const met = await this.#port.meet({ ...oneOff(), key: principalOf(identity) });
+      return met.era === 'legacy';
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Only streamable HTTP has the modern revision. */
+function servedBy(mode: FrontOptions['mode']): readonly string[] {
+  return mode === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
+}
+
 /** A face in front of a port. */
 class MessageFront implements Front {
   readonly revisions = 'known';
   readonly path: string;
   readonly step: Step;
   readonly answerer: Face;
+  readonly serves: readonly string[];
   readonly #port: BackendPort;
   readonly #face: Face;
 
@@ -65,6 +152,7 @@ class MessageFront implements Front {
     this.#port = port;
     this.#face = mode === 'sse' ? new Sse(withPort) : new StreamableHttp(withPort);
     this.answerer = this.#face;
+    this.serves = servedBy(mode);
     this.path = this.#face.path;
     this.step = this.#face.step;
   }

@@ -22,11 +22,11 @@ const connected = async (url: string, options: Options): Promise<Client> => {
 };
 
 test.each([
-  ['as it comes', {}],
-  ['asking for the newest revision first', { versionNegotiation: { mode: 'auto' } }],
-] satisfies [string, Options][])(
+  ['as it comes', {}, 0],
+  ['asking for the newest revision first', { versionNegotiation: { mode: 'auto' } }, 1],
+] satisfies [string, Options, number][])(
   'the official client connects %s, lists and calls',
-  async (_how, options) => {
+  async (_how, options, discoveries) => {
     const server = scriptedServer(tools);
     await using proxy = await runningProxy(server);
     const client = await connected(proxy.url, options);
@@ -34,15 +34,18 @@ test.each([
     expect(await client.callTool({ name: 'greet' })).toMatchObject({ content: [{ text: 'hello' }] });
     await client.close();
     expect(server.received.filter(({ method }) => method === 'initialize')).toHaveLength(1);
-    expect(server.received.filter(({ method }) => method === 'server/discover')).toEqual([]);
+    expect(server.received.filter(({ method }) => method === 'server/discover')).toHaveLength(discoveries);
   },
 );
 
-test('a client that insists on the modern revision learns which ones there are', async () => {
-  await using proxy = await runningProxy(scriptedServer());
-  await expect(
-    connected(proxy.url, { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
-  ).rejects.toMatchObject({ code: -32022, data: { supported: expect.arrayContaining(['2025-11-25']) } });
+test('a client that insists on the modern revision uses a legacy server', async () => {
+  const server = scriptedServer(tools);
+  await using proxy = await runningProxy(server);
+  const client = await connected(proxy.url, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  expect(client.getServerVersion()).toMatchObject({ name: 'scripted' });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['greet']);
+  expect(await client.callTool({ name: 'greet' })).toMatchObject({ content: [{ text: 'hello' }] });
+  await client.close();
 });
 
 test('two official clients at once get their own answers', async () => {

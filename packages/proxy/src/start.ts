@@ -222,7 +222,7 @@ function handlers(
     'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
     auth: signIn?.auth ?? everybodyIs(options.osUser, clock),
     ...(signIn && { 'client-token': signIn.clientToken }),
-    'mcp-parser': mcpParser(front.revisions),
+    'mcp-parser': mcpParser(front),
     transport: front.step,
   };
   const answerAside = asides({

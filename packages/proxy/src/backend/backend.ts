@@ -49,6 +49,8 @@ export interface Front {
   readonly step: Step;
   /** `known`: the proxy is the MCP server, so it knows all revisions there are. `any`: the server behind it decides. */
   readonly revisions: 'known' | 'any';
+  /** What a request of a version that is not served hears: the modern one, or the legacy ones where that is not. */
+  readonly serves: readonly string[];
   readonly attach?: () => Promise<void>;
   /** See `Call.answerer`. */
   readonly answerer?: Answerer;

@@ -1,12 +1,15 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import type { PortState } from './port.ts';
+import type { Peer, PortState } from './port.ts';
 
 /** What a link tells the mux that uses it. */
 export interface LinkEvents {
   readonly log: Log;
-  /** One message of the server, or something that it wrote in the place of one. */
-  onLine(line: string): void;
+  /**
+   * One message of the server, or something that it wrote in the place of one; `about` is the id of the request on whose stream
+   * it came, where there is such a stream.
+   */
+  onLine(line: string, about?: string): void;
   /** The link broke: no answer will come to anything written so far. */
   onBroken(): void;
   /** There is a link again, to the same server or to one in its place. */
@@ -22,8 +25,13 @@ export interface Link {
   readonly state: PortState;
   /** The first attempt; its failure is the caller's. */
   attach(): Promise<void>;
-  /** Sends one message; `id` is that of a request. False when it cannot be taken: not attached, or too much waits. */
-  write(line: string, id?: string): boolean;
+  /**
+   * Sends one message; `id` is that of a request, `peer` who sends it. False when it cannot be taken: not attached, or too much
+   * waits.
+   */
+  write(line: string, id?: string, peer?: Peer): boolean;
+  /** What the server speaks; it is asked where that is not known. Absent where it is legacy. */
+  era?(): Promise<'legacy' | 'modern'>;
   /** A client hears what no request asked for. Absent where the server needs no asking for that. */
   listen?(): void;
   /** See `BackendPort`. */

@@ -39,6 +39,13 @@ export interface BackendPort {
    * the answer, an error too; rejects with the code of what kept the server from answering.
    */
   ask(method: string, params: JsonObject): Promise<string>;
+  /**
+   * What the server speaks, for a modern client; the server is asked where nobody knows yet. Rejects with the code of what kept
+   * it from answering.
+   */
+  meet(peer: Peer): Promise<Met>;
+  /** A peer that hears what concerns everybody from now on, until it leaves. */
+  join(peer: Peer): void;
   /** The server's process has ended: nothing it said holds, and nobody can be answered until `restarted`. */
   ended(): void;
   /** The server was started anew: nothing of before holds any longer. */
@@ -46,6 +53,12 @@ export interface BackendPort {
   /** Idempotent. */
   close(): void;
 }
+
+/**
+ * To a modern server requests go as modern clients made them; a legacy one has agreed on a revision by a handshake, whose result
+ * this is.
+ */
+export type Met = { readonly era: 'modern' } | { readonly era: 'legacy'; readonly agreed: JsonObject };
 
 /** What a client waits for when it initializes. `version` is the revision agreed with this client. */
 export interface Newcomer {
@@ -66,9 +79,13 @@ export interface Listener {
   send(message: Message): void;
 }
 
-/** One client as a backend sees it. A `one-off` has no session and hears of nothing but its own request. */
+/**
+ * One client as a backend sees it. A `one-off` has no session and hears of nothing but its own request; a `call` is one request
+ * of a modern client, which can be asked something meanwhile; a `listener` only hears what concerns everybody.
+ */
 export interface Peer {
-  readonly kind: 'session' | 'one-off' | 'proxy';
+  readonly kind: 'session' | 'one-off' | 'call' | 'listener' | 'proxy';
+  /** Of a call or a listener, whose it is: a principal. */
   readonly key: string;
   readonly listener: Listener | undefined;
   /** What it can be asked; a server believes all clients to be able to do everything. */
@@ -77,6 +94,8 @@ export interface Peer {
   logLevel: string | undefined;
   /** Its requests that wait for an answer. Kept by mux/in-flight.ts. */
   unanswered: number;
+  /** Headers of a call that are for the server (`Mcp-Param-…`). */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The server has forgotten this client: its session is over. Absent where none can be. */
   forgotten?(): void;
 }

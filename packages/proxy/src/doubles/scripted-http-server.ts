@@ -87,13 +87,14 @@ const event = (data: string): string => `event: message\ndata: ${data}\n\n`;
 
 /** An answer on the POST that it is for, all else on the latest that is open, or on the session's own stream. */
 function sayIn({ calls, stream }: Session, said: string): void {
-  const { id, method }: Received = JSON.parse(said);
+  const { id, method, error }: Received = JSON.parse(said);
   const isAnswer = method === undefined;
+  const status = Object(error).code === -32022 ? 400 : 200;
   const call = isAnswer ? calls.get(id) : [...calls.values()].at(-1);
   if (isAnswer) calls.delete(id);
   if (call === undefined) stream?.write(event(said));
   else if (isAnswer && !call.headersSent)
-    call.writeHead(200, { 'Content-Type': 'application/json' }).end(said);
+    call.writeHead(status, { 'Content-Type': 'application/json' }).end(said);
   else if (isAnswer) call.end(event(said));
   else {
     if (!call.headersSent) call.writeHead(200, SSE);
@@ -105,7 +106,8 @@ async function overHttp({ req, res, sessions, take }: Exchange): Promise<void> {
   const line = await text(req);
   const message: Received = line === '' ? {} : JSON.parse(line);
   const named = String(req.headers['mcp-session-id']);
-  const key = message.method === 'initialize' ? randomUUID() : named;
+  const isModern = req.headers['mcp-protocol-version'] === '2026-07-28';
+  const key = isModern || message.method === 'initialize' ? randomUUID() : named;
   if (key !== named) sessions.set(key, { calls: new Map(), stream: undefined });
   const session = sessions.get(key);
   if (session === undefined) {
@@ -117,7 +119,8 @@ async function overHttp({ req, res, sessions, take }: Exchange): Promise<void> {
     session.stream = res.writeHead(200, SSE);
     res.flushHeaders();
   } else {
-    res.setHeader('Mcp-Session-Id', key);
+    if (isModern) res.once('close', () => sessions.delete(key));
+    else res.setHeader('Mcp-Session-Id', key);
     if (message.id === undefined || message.method === undefined) res.writeHead(202).end();
     else session.calls.set(message.id, res);
     take(line, session);

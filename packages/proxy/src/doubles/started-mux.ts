@@ -1,5 +1,6 @@
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { Mux } from '../backend/mux/mux.ts';
+import { EraLink } from '../backend/modern/era-link.ts';
 import { Pipe } from '../backend/stdio/pipe.ts';
 import type { Peer, Waiter } from '../backend/port.ts';
 import { abilitiesOf, CARRIED_CAPABILITIES } from '../message/client-abilities.ts';
@@ -94,7 +95,13 @@ export async function started(
 ): Promise<StartedMux> {
   const clock = manualClock();
   const mux = new Mux({
-    open: (events) => new Pipe({ backend: server.backend, clock, ...events }),
+    open: (events) =>
+      new EraLink({
+        ...events,
+        clock,
+        skepVersion: '1',
+        open: (inner) => new Pipe({ backend: server.backend, clock, ...inner }),
+      }),
     clock,
     log,
     requestTimeoutMs: TIMEOUT_MS,

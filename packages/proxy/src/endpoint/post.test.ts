@@ -36,7 +36,7 @@ describe('the POST decision table', () => {
       JSON.stringify(list),
       { 'MCP-Protocol-Version': '2026-07-28' },
       400,
-      { id: 'a', error: { code: -32020, data: { header: '2026-07-28', body: '' } } },
+      { id: 'a', error: { code: -32602 } },
     ],
     [
       'an unknown protocol version',
@@ -67,11 +67,28 @@ describe('the POST decision table', () => {
       { error: { code: -32001 } },
     ],
     [
-      'a modern request',
+      'what the modern revision took away',
+      JSON.stringify({ ...list, method: 'ping', params: { _meta: modernMeta } }),
+      { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'ping' },
+      404,
+      { id: 'a', error: { code: -32601 } },
+    ],
+    [
+      'a modern request whose header names another method',
       JSON.stringify({ ...list, params: { _meta: modernMeta } }),
-      { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' },
+      { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'prompts/list' },
       400,
-      { id: 'a', error: { code: -32022, data: { requested: '2026-07-28' } } },
+      { id: 'a', error: { code: -32020, data: { header: 'prompts/list', body: 'tools/list' } } },
+    ],
+    [
+      'a revision that is not known',
+      JSON.stringify({
+        ...list,
+        params: { _meta: { ...modernMeta, 'io.modelcontextprotocol/protocolVersion': 'v999' } },
+      }),
+      { 'MCP-Protocol-Version': 'v999', 'Mcp-Method': 'tools/list' },
+      400,
+      { id: 'a', error: { code: -32022, data: { supported: ['2026-07-28'], requested: 'v999' } } },
     ],
     [
       'a response of a modern client',

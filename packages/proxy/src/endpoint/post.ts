@@ -5,9 +5,10 @@ import { abilitiesOf } from '../message/client-abilities.ts';
 import { wantedBy } from '../message/wanted-version.ts';
 import { idOf, type Message, type Request, type Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
-import { LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
+import type { ModernCalls } from '../backend/modern/modern-calls.ts';
 import { replyForm, type ReplyForm } from './accept.ts';
 import { refuse } from '../call/refuse.ts';
+import { postModern } from './modern-post.ts';
 import { principalOf } from '../call/principal.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { UnreadBudget } from './unread-budget.ts';
@@ -19,6 +20,7 @@ export interface PostOptions {
   readonly sessions: Sessions;
   readonly clock: Clock;
   readonly budget: UnreadBudget;
+  readonly calls: ModernCalls;
 }
 
 /**
@@ -32,7 +34,7 @@ export function post(call: Call, options: PostOptions): void {
   const id = idOf(message);
   const form = replyForm(call.req.headers.accept);
   if (form === 'neither') refuse(res, 'proxy/not-acceptable', { id });
-  else if (era === 'modern') refuseModern(call, message);
+  else if (era === 'modern') postModern(call, message, { ...options, form });
   else if (message.kind === 'request' && message.method === METHODS.initialize) {
     initialize(call, message, principalOf(identity), { ...options, form });
   } else {
@@ -43,13 +45,6 @@ export function post(call: Call, options: PostOptions): void {
     if (isUnknown) refuse(res, 'proxy/session-unknown', { id });
     else take(call, message, { ...options, form, session });
   }
-}
-
-/** Clients that know both families fall back to `initialize` when no modern version is on offer. */
-export function refuseModern({ res }: Call, message: Message): void {
-  const data = { supported: LEGACY_VERSIONS, requested: MODERN_VERSION };
-  if (message.kind === 'response') refuse(res, 'proxy/not-json-rpc');
-  else refuse(res, 'proxy/era-version', { id: idOf(message), data });
 }
 
 interface Taking extends PostOptions {

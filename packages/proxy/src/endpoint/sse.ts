@@ -22,7 +22,6 @@ import { wantedBy } from '../message/wanted-version.ts';
 import { acceptsStream } from './accept.ts';
 import { bodyOf, sharedBodyOf } from './event.ts';
 import type { Face } from './face.ts';
-import { refuseModern } from './post.ts';
 import { principalOf } from '../call/principal.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
@@ -157,7 +156,7 @@ export class Sse implements Face {
     const session = key === null ? undefined : this.#sessions.get(key);
     if (key === null || key === '')
       refuse(res, 'proxy/session-missing', { message: 'session_id is required' });
-    else if (call.incoming?.era === 'modern') refuseModern(call, call.incoming.message);
+    else if (call.incoming?.era === 'modern') refuse(res, 'proxy/not-json-rpc', { id });
     else if (session === undefined || session.principal !== principalOf(identity))
       refuse(res, 'proxy/session-unknown', { id });
     else return session;

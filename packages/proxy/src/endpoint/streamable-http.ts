@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ENDPOINT_PATHS } from '../backend/backend.ts';
+import { ModernCalls } from '../backend/modern/modern-calls.ts';
 import type { BackendPort } from '../backend/port.ts';
 import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
@@ -33,12 +34,14 @@ export class StreamableHttp implements Face {
   readonly #backend: BackendPort;
   readonly #sessions: Sessions;
   readonly #budget: UnreadBudget;
+  readonly #calls: ModernCalls;
 
   constructor(options: StreamableHttpOptions) {
     this.#clock = options.clock;
     this.#backend = options.backend;
     this.#sessions = new Sessions(options);
     this.#budget = options.unread;
+    this.#calls = new ModernCalls(options.backend);
   }
 
   readonly step: Step = (call) => {
@@ -49,10 +52,12 @@ export class StreamableHttp implements Face {
   /** Clients learn it by "Session not found". */
   endSessions(): void {
     this.#sessions.endAll();
+    this.#calls.endStreams();
   }
 
   drain(): void {
     this.#sessions.endStandaloneStreams();
+    this.#calls.endStreams();
   }
 
   close(): void {
@@ -81,6 +86,7 @@ export class StreamableHttp implements Face {
         clock: this.#clock,
         sessions: this.#sessions,
         budget: this.#budget,
+        calls: this.#calls,
       });
     else if (req.method === 'GET') this.#get(call);
     else if (req.method === 'DELETE') this.#delete(call);

@@ -3,7 +3,7 @@ import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
 import type { Waiter } from '../backend/port.ts';
 import { throughHooks, type ReplyHook } from '../call/call.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
-import { errorOf, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';
+import { errorOf, memberAt, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
 import type { ReplyForm } from './accept.ts';
 import { bodyOf } from './event.ts';
@@ -31,17 +31,38 @@ export interface PostedRequest {
   readonly clock: Clock;
   readonly budget: UnreadBudget;
   readonly headers?: OutgoingHttpHeaders;
+  /** Some errors of a modern server have an HTTP status of their own. */
+  readonly isModern?: boolean;
+}
+
+/** MCP 2026-07-28, Streamable HTTP: all other errors are answers like any other. */
+const MODERN_STATUS: ReadonlyMap<unknown, number> = new Map([
+  [-32601, 404],
+  [-32020, 400],
+  [-32021, 400],
+  [-32022, 400],
+]);
+
+function statusOf(message: Message, { isModern }: PostedRequest): number {
+  if (isModern !== true || message.kind !== 'response' || !message.failed) return 200;
+  return MODERN_STATUS.get(memberAt(message.value, ['error', 'code'])) ?? 200;
 }
 
 /** Sends one message as the whole JSON body. */
-function sendJson(text: string, posted: PostedRequest): void {
-  return sendWhole(text, { 'Content-Type': 'application/json', ...posted.headers }, posted);
+function sendJson(message: Message, posted: PostedRequest): void {
+  const headers = { 'Content-Type': 'application/json', ...posted.headers };
+  return sendWhole(message.text, { headers, status: statusOf(message, posted) }, posted);
+}
+
+interface Head {
+  readonly headers: OutgoingHttpHeaders;
+  readonly status: number;
 }
 
 /** Head and body in one piece. */
-function sendWhole(text: string, headers: OutgoingHttpHeaders, { res, budget }: PostedRequest): void {
+function sendWhole(text: string, { headers, status }: Head, { res, budget }: PostedRequest): void {
   if (res.headersSent || res.destroyed) return;
-  res.writeHead(200, { ...headers, 'Content-Length': Buffer.byteLength(text) });
+  res.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(text) });
   res.end(text);
   if (res.writableLength === 0) return;
   const reader: Reader = {
@@ -65,7 +86,7 @@ function jsonWaiter(posted: PostedRequest): Waiter {
   const answer = (reply: Response): void => {
     const passed = throughHooks(replyHooks, { message: reply, request });
     if (passed === undefined) refuse(res, 'proxy/withheld', { id: request.id });
-    else sendJson(passed.text, posted);
+    else sendJson(passed, posted);
   };
   return {
     carries: false,
@@ -105,12 +126,13 @@ class StreamWaiter implements Waiter {
 
   finish(reply: Response): void {
     const { res, form } = this.#posted;
-    const { text } = this.#hooked(reply) ?? this.#error('proxy/withheld');
-    const asJson = form === 'either' && text.length > EVENT_CHARACTERS;
-    if (!asJson || res.headersSent || res.destroyed) this.#end(text);
+    const passed = this.#hooked(reply) ?? this.#error('proxy/withheld');
+    const isLarge = form === 'either' && passed.text.length > EVENT_CHARACTERS;
+    const asJson = isLarge || statusOf(passed, this.#posted) !== 200;
+    if (!asJson || res.headersSent || res.destroyed) this.#end(passed.text);
     else {
       this.#letGo();
-      sendJson(text, this.#posted);
+      sendJson(passed, this.#posted);
     }
   }
 
@@ -137,7 +159,7 @@ class StreamWaiter implements Waiter {
     if (this.#stream !== undefined) this.#stream.end(text);
     else {
       const stream = session?.newStream() ?? new EventStream(clock);
-      sendWhole(stream.finalText(text), { ...SSE_HEAD, ...headers }, this.#posted);
+      sendWhole(stream.finalText(text), { headers: { ...SSE_HEAD, ...headers }, status: 200 }, this.#posted);
     }
     this.#letGo();
   }

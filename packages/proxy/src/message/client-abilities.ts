@@ -15,9 +15,13 @@ export const CARRIED_CAPABILITIES: JsonObject = {
   elicitation: { form: {}, url: {} },
 };
 
-/** Reads the `initialize` request of a client. An empty `elicitation` means forms, as before there were two modes. */
+/** Reads the `initialize` request of a client. */
 export function abilitiesOf(initialize: Request): ReadonlySet<Ability> {
-  const declared = memberAt(initialize.value, ['params', 'capabilities']);
+  return abilitiesIn(memberAt(initialize.value, ['params', 'capabilities']));
+}
+
+/** What a client's capabilities come to. An empty `elicitation` means forms, as before there were two modes. */
+export function abilitiesIn(declared: unknown): ReadonlySet<Ability> {
   const has = (...path: readonly string[]): boolean => isRecord(memberAt(declared, path));
   const abilities = new Set<Ability>();
   if (has('roots')) abilities.add('roots');
@@ -27,6 +31,18 @@ export function abilitiesOf(initialize: Request): ReadonlySet<Ability> {
   if (has('elicitation', 'form') || (has('elicitation') && !has('elicitation', 'url')))
     abilities.add('elicitation.form');
   return abilities;
+}
+
+/** The other way round: capabilities that come to `abilities`. */
+export function capabilitiesFor(abilities: ReadonlySet<Ability>): JsonObject {
+  const has = (ability: Ability): object =>
+    abilities.has(ability) ? { [ability.split('.')[1] ?? '']: {} } : {};
+  const asks = abilities.has('elicitation.form') || abilities.has('elicitation.url');
+  return {
+    ...(abilities.has('roots') && { roots: {} }),
+    ...(abilities.has('sampling') && { sampling: has('sampling.tools') }),
+    ...(asks && { elicitation: { ...has('elicitation.form'), ...has('elicitation.url') } }),
+  };
 }
 
 const METHOD_NOT_FOUND = -32601;

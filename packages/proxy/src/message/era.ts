@@ -1,8 +1,9 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Code } from '@skep/core/errors/codes.ts';
+import { META, REQUEST_META } from './envelope.ts';
 import { member, memberAt, type JsonObject, type Message } from './json-rpc.ts';
-import { METHODS, NAMED_PARAMETER } from './methods.ts';
+import { NAMED_PARAMETER, REMOVED } from './methods.ts';
 import { MODERN_VERSION } from './protocol-version.ts';
 
 export interface Rejection {
@@ -11,14 +12,12 @@ export interface Rejection {
   readonly data: JsonObject | undefined;
 }
 
-/** `legacy` has sessions and initialize, `modern` is stateless; a rejection is answered with HTTP 400. */
+/** `legacy` has sessions and initialize, `modern` is stateless; a rejection is answered as its code says. */
 export type Era = { readonly era: 'legacy' } | { readonly era: 'modern' } | Rejection;
 
 const LEGACY: Era = { era: 'legacy' };
 const MODERN: Era = { era: 'modern' };
-const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
-const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
-const SIGNAL_KEYS = [VERSION_KEY, CAPABILITIES_KEY, 'io.modelcontextprotocol/clientInfo'];
+const SIGNAL_KEYS = [META.version, META.capabilities, META.clientInfo];
 
 function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value;
@@ -32,21 +31,31 @@ function mismatch(header: string, body: string): Rejection {
   return reject('proxy/era-mismatch', { header, body });
 }
 
-/** Decides which revision family a POST speaks, by the rules of MCP 2026-07-28, versioning. */
-export function eraOf(headers: IncomingHttpHeaders, message: Message): Era {
-  if (message.kind === 'response') return headerVersion(headers) === MODERN_VERSION ? MODERN : LEGACY;
-  if (message.method === METHODS.initialize) return LEGACY;
+/**
+ * Decides which revision family a POST speaks, in the order of docs/behaviour/proxy.md#revisions (MCP 2026-07-28,
+ * versioning). `served` is what the endpoint names where it serves no such version; the modern one is in it or not.
+ */
+export function eraOf(
+  headers: IncomingHttpHeaders,
+  message: Message,
+  served: readonly string[] = [MODERN_VERSION],
+): Era {
   const header = headerVersion(headers);
-  const meta = memberAt(message.value, ['params', '_meta']);
-  if (header !== MODERN_VERSION && !SIGNAL_KEYS.some((key) => member(meta, key) !== undefined)) return LEGACY;
-  const body = member(meta, VERSION_KEY);
-  if (body === undefined) return withoutBodyVersion(header);
-  if (body !== MODERN_VERSION)
-    return reject('proxy/era-version', { supported: [MODERN_VERSION], requested: body });
-  if (header !== undefined && header !== body) return mismatch(header, body);
-  if (!isRecord(member(meta, CAPABILITIES_KEY))) {
-    return reject('proxy/era-capabilities', { requiredCapabilities: {} });
-  }
+  const isModernHeader = header === MODERN_VERSION;
+  if (message.kind === 'response') return isModernHeader ? MODERN : LEGACY;
+  const meta = memberAt(message.value, REQUEST_META);
+  if (!isModernHeader && !SIGNAL_KEYS.some((key) => member(meta, key) !== undefined)) return LEGACY;
+  const body = member(meta, META.version);
+  if (header !== undefined && !isModernHeader && body === undefined) return LEGACY;
+  if (REMOVED.has(message.method)) return reject('proxy/era-method');
+  // Nothing requires an envelope of a notification.
+  const isBare = message.kind === 'notification' && body === undefined;
+  if (!isBare && (typeof body !== 'string' || !isRecord(member(meta, META.capabilities))))
+    return reject('proxy/era-params');
+  if (header !== undefined && typeof body === 'string' && header !== body) return mismatch(header, body);
+  const requested = body ?? MODERN_VERSION;
+  if (requested !== MODERN_VERSION || !served.includes(MODERN_VERSION))
+    return reject('proxy/era-version', { supported: served, requested });
   return headerMismatch(headers, message) ?? MODERN;
 }
 
@@ -54,18 +63,14 @@ function headerVersion(headers: IncomingHttpHeaders): string | undefined {
   return single(headers['mcp-protocol-version'])?.trim();
 }
 
-function withoutBodyVersion(header: string | undefined): Era {
-  if (header === MODERN_VERSION) return mismatch(header, '');
-  return header === undefined ? reject('proxy/era-params') : LEGACY;
-}
-
 /** Modern requests repeat method and name in headers, and both must agree with the body. */
 function headerMismatch(
   headers: IncomingHttpHeaders,
   message: Exclude<Message, { kind: 'response' }>,
 ): Rejection | undefined {
-  const method = single(headers['mcp-method'])?.trim() ?? '';
-  if (method !== message.method) return mismatch(method, message.method);
+  const method = single(headers['mcp-method'])?.trim();
+  if (method === undefined && message.kind === 'notification') return undefined;
+  if (method !== message.method) return mismatch(method ?? '', message.method);
   const parameter = NAMED_PARAMETER.get(message.method);
   if (parameter === undefined) return undefined;
   const name = decodeWrapped(single(headers['mcp-name'])?.trim() ?? '');
@@ -78,4 +83,21 @@ function headerMismatch(
 function decodeWrapped(value: string): string {
   const wrapped = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/u.exec(value);
   return wrapped?.[1] === undefined ? value : Buffer.from(wrapped[1], 'base64').toString('utf8');
+}
+
+/** The headers that a modern request has over HTTP. */
+export function modernHeaders(message: Exclude<Message, { kind: 'response' }>): Record<string, string> {
+  const parameter = NAMED_PARAMETER.get(message.method);
+  const name = parameter === undefined ? undefined : memberAt(message.value, ['params', parameter]);
+  return {
+    'MCP-Protocol-Version': MODERN_VERSION,
+    'Mcp-Method': wrap(message.method),
+    ...(typeof name === 'string' ? { 'Mcp-Name': wrap(name) } : {}),
+  };
+}
+
+/** A space at an end would be trimmed, and what looks wrapped would be unwrapped. */
+function wrap(value: string): string {
+  const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/u.test(value) && !value.startsWith('=?base64?');
+  return isPlain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`;
 }

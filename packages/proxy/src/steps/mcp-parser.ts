@@ -21,23 +21,23 @@ function isWhite(byte: number): boolean {
 }
 
 /** Reads a POST's message and revision, and refuses what no later step could look into. */
-export function mcpParser(revisions: Front['revisions']): Step {
+export function mcpParser({ revisions, serves }: Pick<Front, 'revisions' | 'serves'>): Step {
   return async (call, next) => {
-    if (call.req.method === 'POST' && !(await readPost(call))) return;
+    if (call.req.method === 'POST' && !(await readPost(call, serves))) return;
     if (revisions === 'known' && !hasKnownVersion(call)) return;
     await next();
   };
 }
 
 /** Resolves false when the call has been answered. */
-async function readPost(call: Call): Promise<boolean> {
+async function readPost(call: Call, serves: Front['serves']): Promise<boolean> {
   const body = await call.readBody();
   if (startsArray(body)) return refuseCall(call, 'proxy/batch');
   // Browsers ask before they send this type across origins, and send others without asking.
   if (!isJson(call.req.headers['content-type'])) return refuseCall(call, 'proxy/media-type');
   const message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
   if (typeof message === 'string') return refuseCall(call, UNREADABLE[message]);
-  const verdict = eraOf(call.req.headers, message);
+  const verdict = eraOf(call.req.headers, message, serves);
   if (verdict.era === 'rejected') {
     refuse(call.res, verdict.code, { id: idOf(message), data: verdict.data });
     return false;

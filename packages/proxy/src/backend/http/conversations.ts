@@ -5,14 +5,25 @@ import type { JsonObject, Notification, Request, Response } from '../../message/
 import { METHODS } from '../../message/methods.ts';
 import { ENDPOINT_PATHS, type HttpBackend } from '../backend.ts';
 import { Mux, type MuxOptions } from '../mux/mux.ts';
-import { told, type BackendPort, type Newcomer, type Peer, type PortState, type Waiter } from '../port.ts';
+import {
+  told,
+  type BackendPort,
+  type Met,
+  type Newcomer,
+  type Peer,
+  type PortState,
+  type Waiter,
+} from '../port.ts';
+import { EraLink } from '../modern/era-link.ts';
 import { HttpLink } from './http-link.ts';
 import { SseLink } from './sse-link.ts';
 
 /** What the proxy itself opened to ask the server is closed when it asks no more. */
 const OWN_IDLE_MS = 10_000;
+/** Servers may keep something from one call to the next, and modern clients do not say when they have gone. */
+const MODERN_IDLE_MS = 10 * 60_000;
 
-/** What the proxy itself opened to ask the server. */
+/** What the proxy itself opened to ask the server: on its own behalf, or for the modern clients of one principal. */
 interface Own {
   readonly mux: Mux;
   readonly idle: Timer;
@@ -31,7 +42,8 @@ export class Conversations implements BackendPort {
   readonly #url: URL;
   readonly #open = new Set<Mux>();
   readonly #ofPeer = new Map<Peer, Mux>();
-  #own: Own | undefined;
+  /** By principal; empty for the proxy itself. */
+  readonly #owns = new Map<string, Own>();
   #state: PortState = 'attached';
 
   constructor(options: ConversationsOptions) {
@@ -90,17 +102,38 @@ export class Conversations implements BackendPort {
     if (mux === undefined) return;
     this.#ofPeer.delete(peer);
     mux.leave(peer);
-    this.#end(mux);
+    if (peer.kind === 'listener') this.#rest(peer.key, mux);
+    else this.#end(mux);
+  }
+
+  meet(peer: Peer): Promise<Met> {
+    const own = this.#ownOf(peer.key);
+    return this.#asking(own, async () => {
+      await own.mux.attach();
+      return own.mux.meet();
+    });
+  }
+
+  join(peer: Peer): void {
+    const own = this.#ownOf(peer.key);
+    own.asked += 1;
+    this.#ofPeer.set(peer, own.mux);
+    own.mux.join(peer);
+    own.mux.listens();
   }
 
   gone(peer: Peer): void {
-    const mux = this.#ofPeer.get(peer);
-    mux?.gone(peer);
+    this.#muxOf(peer)?.gone(peer);
   }
 
   request(peer: Peer, request: Request, waiter: Waiter): void {
-    const mux = this.#ofPeer.get(peer);
-    if (mux !== undefined) mux.request(peer, request, waiter);
+    const own = peer.kind === 'call' ? this.#owns.get(peer.key) : undefined;
+    const mux = this.#muxOf(peer);
+    if (own !== undefined) {
+      own.asked += 1;
+      const rest = (): void => this.#rest(peer.key, own.mux);
+      own.mux.request(peer, request, told(waiter, rest));
+    } else if (mux !== undefined) mux.request(peer, request, waiter);
     else if (peer.kind === 'one-off') this.#once(peer, request, waiter);
     else waiter.fail('proxy/session-unknown');
   }
@@ -115,30 +148,21 @@ export class Conversations implements BackendPort {
   }
 
   answer(peer: Peer, reply: Response): boolean {
-    return this.#ofPeer.get(peer)?.answer(peer, reply) ?? true;
+    return this.#muxOf(peer)?.answer(peer, reply) ?? true;
   }
 
   async greet(): Promise<unknown> {
-    this.#endOwn();
-    const mux = this.#converse();
-    const own: Own = {
-      mux,
-      asked: 0,
-      idle: this.#options.clock.after(OWN_IDLE_MS, () => {
-        if (own.asked > 0) own.idle.restart();
-        else if (this.#own === own) this.#endOwn();
-      }),
-    };
-    this.#own = own;
+    this.#endOwn('');
+    const own = this.#ownOf('');
     return this.#asking(own, async () => {
-      await mux.attach();
-      return mux.greet();
+      await own.mux.attach();
+      return own.mux.greet();
     });
   }
 
   ask(method: string, params: JsonObject): Promise<string> {
-    if (this.#own === undefined) return Promise.reject(new SkepError('proxy/backend-away'));
-    const own = this.#own;
+    const own = this.#owns.get('');
+    if (own === undefined) return Promise.reject(new SkepError('proxy/backend-away'));
     return this.#asking(own, () => own.mux.ask(method, params));
   }
 
@@ -149,8 +173,35 @@ export class Conversations implements BackendPort {
       return await work();
     } finally {
       own.asked -= 1;
-      if (this.#own === own) own.idle.restart();
+      own.idle.restart();
     }
+  }
+
+  #ownOf(key: string): Own {
+    const known = this.#owns.get(key);
+    if (known !== undefined) return known;
+    const own: Own = {
+      mux: this.#converse(),
+      asked: 0,
+      idle: this.#options.clock.after(key === '' ? OWN_IDLE_MS : MODERN_IDLE_MS, () => {
+        if (own.asked > 0) own.idle.restart();
+        else if (this.#owns.get(key) === own) this.#endOwn(key);
+      }),
+    };
+    this.#owns.set(key, own);
+    return own;
+  }
+
+  /** One thing less is asked by `mux`. */
+  #rest(key: string, mux: Mux): void {
+    const own = this.#owns.get(key);
+    if (own?.mux !== mux) return;
+    own.asked -= 1;
+    own.idle.restart();
+  }
+
+  #muxOf(peer: Peer): Mux | undefined {
+    return peer.kind === 'call' ? this.#owns.get(peer.key)?.mux : this.#ofPeer.get(peer);
   }
 
   ended(): void {
@@ -168,7 +219,7 @@ export class Conversations implements BackendPort {
   }
 
   #converse(): Mux {
-    const { kind, clock } = this.#options;
+    const { kind, clock, skepVersion } = this.#options;
     const url = this.#url;
     const mux: Mux = new Mux({
       ...this.#options,
@@ -178,7 +229,12 @@ export class Conversations implements BackendPort {
           forget();
         };
         const options = { ...events, onBroken, url, clock };
-        return kind === 'sse' ? new SseLink(options) : new HttpLink(options);
+        if (kind === 'sse') return new SseLink(options);
+        return new EraLink({
+          ...options,
+          skepVersion,
+          open: (inner) => new HttpLink({ ...inner, url, clock }),
+        });
       },
     });
     const forget = (): void => this.#forget(mux);
@@ -211,6 +267,7 @@ export class Conversations implements BackendPort {
 
   /** The server ended the session; the client hears so at its next message. */
   #forget(mux: Mux): void {
+    for (const [key, own] of this.#owns) if (own.mux === mux) this.#endOwn(key);
     for (const [peer, of] of this.#ofPeer) {
       if (of !== mux) continue;
       this.#ofPeer.delete(peer);
@@ -223,15 +280,15 @@ export class Conversations implements BackendPort {
     if (this.#open.delete(mux)) mux.close();
   }
 
-  #endOwn(): void {
-    const own = this.#own;
-    this.#own = undefined;
+  #endOwn(key: string): void {
+    const own = this.#owns.get(key);
+    this.#owns.delete(key);
     own?.idle.cancel();
     if (own) this.#end(own.mux);
   }
 
   #endAll(): void {
-    this.#endOwn();
+    for (const key of this.#owns.keys()) this.#endOwn(key);
     this.#ofPeer.clear();
     for (const mux of this.#open) this.#end(mux);
   }

@@ -7,7 +7,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from 'node:http';
-import { pipeline } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
@@ -15,7 +15,9 @@ import type { Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
 import { idOf, type JsonObject } from '../../message/json-rpc.ts';
-import { MODERN_VERSION } from '../../message/protocol-version.ts';
+import { METHODS } from '../../message/methods.ts';
+import { mayRefuse, readRefusal } from '../modern/refusal.ts';
+import { LEGACY_VERSIONS, MODERN_VERSION } from '../../message/protocol-version.ts';
 import { publicAddress, type AddressSettings } from '../../call/public-address.ts';
 import { ENDPOINT_PATHS, type Front, type Health, type HttpBackend } from '../backend.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
@@ -35,6 +37,8 @@ interface ForwardOptions extends AddressSettings {
   readonly backend: HttpBackend;
   /** Speaks with the server for whoever runs the proxy. */
   readonly greeter?: BackendPort;
+  /** Takes a handshake that the server refused as a modern one does; without it the refusal is the client's. */
+  readonly carryOver?: (call: Call) => Promise<void>;
   /** Clients hold tokens, which are for this proxy alone, and sessions of their own. */
   readonly signedIn: boolean;
   readonly log: Log;
@@ -53,6 +57,8 @@ interface Pending {
   readonly asker: { readonly principal: string; readonly session: string | undefined } | undefined;
   /** Raw JSON text; undefined where no answer is due. */
   readonly id: string | undefined;
+  /** Where the request is legacy: what to do when a modern server refuses it. */
+  readonly refused: (() => void) | undefined;
   /** For the address that an event stream hands the client; undefined where streams are passed on as they are. */
   readonly seen: Asked | undefined;
 }
@@ -63,6 +69,7 @@ const SESSION_METHODS = new Set(['GET', 'HEAD', 'DELETE']);
 /** Hands calls to a server that speaks HTTP itself: bytes pass as they are, replies as they come. */
 export class Forward implements Front {
   readonly revisions = 'any';
+  readonly serves: readonly string[];
   readonly path: string;
   readonly greet?: () => Promise<unknown>;
   readonly ask?: (method: string, params: JsonObject) => Promise<string>;
@@ -81,6 +88,7 @@ export class Forward implements Front {
     this.#log = limitedLog(options.log, options.clock);
     const { backend, greeter } = options;
     this.path = ENDPOINT_PATHS[backend.kind];
+    this.serves = backend.kind === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
     if (greeter === undefined) return;
     this.greet = () => greeter.greet();
     this.ask = (method, params) => greeter.ask(method, params);
@@ -135,7 +143,9 @@ export class Forward implements Front {
     const asked = { url, entrance: req.headers.host };
     const seen = isSse ? { ...publicAddress(call, this.#options), ...asked } : undefined;
     const id = incoming && idOf(incoming.message);
-    const pending: Pending = { res, prefix, asked, method: req.method, asker: this.#askerOf(call), id, seen };
+    const asker = this.#askerOf(call);
+    const refused = this.#whenRefused(call);
+    const pending: Pending = { res, prefix, asked, method: req.method, asker, id, seen, refused };
     const headers = towardsBackend(req, target, trustProxyHeaders);
     if (prefix !== '') headers['x-forwarded-prefix'] = prefix;
     // What is packed cannot be looked into.
@@ -157,7 +167,8 @@ export class Forward implements Front {
     let answered = false;
     upstream.once('response', (reply) => {
       answered = true;
-      this.#relay(reply, pending);
+      if (refused !== undefined && mayRefuse(reply)) void this.#mayBeRefused(reply, pending);
+      else this.#relay(reply, pending);
     });
     // Nobody asked for another protocol, so there is no answer in it.
     upstream.once('upgrade', (_reply, socket) => void socket.destroy());
@@ -183,6 +194,31 @@ export class Forward implements Front {
     if (backend.kind === 'sse') return req.method === 'GET' || this.#owners.has(keyOf(target), principal);
     const session = sessionOf(req);
     return session === undefined || this.#owners.isOpenTo(session, principal);
+  }
+
+  /** Only a handshake is held for it, which is small: any other message has a session that is none. */
+  #whenRefused(call: Call): Pending['refused'] {
+    const { carryOver } = this.#options;
+    const { incoming, req, res } = call;
+    if (carryOver === undefined || incoming?.era !== 'legacy') return undefined;
+    const { message } = incoming;
+    if (message.kind === 'request' && message.method === METHODS.initialize)
+      return () =>
+        void carryOver(call).catch((error: unknown) =>
+          res.destroy(error instanceof Error ? error : undefined),
+        );
+    const id = idOf(message);
+    return sessionOf(req) === undefined ? undefined : () => refuse(res, 'proxy/session-unknown', { id });
+  }
+
+  async #mayBeRefused(reply: IncomingMessage, pending: Pending): Promise<void> {
+    try {
+      const { isRefusal, body } = await readRefusal(reply);
+      if (isRefusal) pending.refused?.();
+      else this.#relay(reply, pending, body);
+    } catch (error) {
+      this.#failed(pending, error);
+    }
   }
 
   #askerOf(call: Call): Pending['asker'] {
@@ -223,7 +259,7 @@ export class Forward implements Front {
   }
 
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
-  #relay(reply: IncomingMessage, pending: Pending): void {
+  #relay(reply: IncomingMessage, pending: Pending, body: Readable = reply): void {
     const { res, prefix, asked, seen, asker } = pending;
     const isStream = /^text\/event-stream\b/iu.test(reply.headers['content-type'] ?? '');
     const hasAddress = seen !== undefined && isStream;
@@ -262,8 +298,8 @@ export class Forward implements Front {
     const ended = (error: Error | null): void => {
       if (error) this.#log.debug({ err: error }, 'a reply ended early');
     };
-    if (!hasAddress) pipeline(reply, res, ended);
-    else pipeline(reply, new EndpointEvents((address) => this.#told(address, seen, pending)), res, ended);
+    if (!hasAddress) pipeline(body, res, ended);
+    else pipeline(body, new EndpointEvents((address) => this.#told(address, seen, pending)), res, ended);
   }
 
   #failed({ res, id }: Pending, error: unknown): void {

@@ -1,9 +1,12 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { memberAt, notification, readMessage } from '../../message/json-rpc.ts';
+import { findPath, rawAt } from '@skep/core/json/scan.ts';
+import { isEnveloped } from '../../message/envelope.ts';
+import { modernHeaders } from '../../message/era.ts';
+import { memberAt, notification, readMessage, type Request } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import type { Link, LinkEvents } from '../link.ts';
-import type { PortState } from '../port.ts';
+import type { Peer, PortState } from '../port.ts';
 import { exchange, type Reply } from './exchange.ts';
 
 /** Characters of messages whose server has not taken them yet. */
@@ -14,6 +17,7 @@ const LONGEST_RETRY_MS = 30_000;
 /** Streams in the place of one that ended before its answer. */
 const MAX_RESUMES = 10;
 const END_WITHIN_MS = 2_000;
+const BOTH_FORMS = { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json' };
 
 export interface HttpLinkOptions extends LinkEvents {
   /** The server's endpoint. */
@@ -37,6 +41,8 @@ export class HttpLink implements Link {
   #recovering: Promise<void> | undefined;
   /** Ends when the last notification or answer has been taken, so that none is overtaken. */
   #before: Promise<void> = Promise.resolve();
+  /** Modern requests under way, by their ids. */
+  readonly #calls = new Map<string, AbortController>();
   #waiting = 0;
   #listens = false;
 
@@ -52,8 +58,9 @@ export class HttpLink implements Link {
     return Promise.resolve();
   }
 
-  write(line: string, id?: string): boolean {
+  write(line: string, id?: string, peer?: Peer): boolean {
     if (this.#state !== 'attached' || this.#waiting + line.length > MAX_WAITING_CHARACTERS) return false;
+    if (this.#version === undefined && this.#isModern(line, peer)) return true;
     if (this.#version === undefined && id !== undefined) this.#opening = line;
     this.#waiting += line.length;
     const taken = this.#before
@@ -93,6 +100,42 @@ export class HttpLink implements Link {
     if (this.#session !== undefined) void this.#endSession(this.#session);
   }
 
+  /** Sends what is of the modern revision, which has no session: there the end of a stream is what cancels its request. */
+  #isModern(line: string, peer: Peer | undefined): boolean {
+    const message = readMessage(line);
+    if (typeof message === 'string') return false;
+    if (message.kind === 'notification' && message.method === METHODS.cancelled) {
+      const span = findPath(line, ['params', 'requestId']);
+      this.#calls.get(span === undefined ? '' : rawAt(line, span))?.abort();
+      return true;
+    }
+    if (message.kind !== 'request' || !isEnveloped(message)) return false;
+    void this.#call(message, peer);
+    return true;
+  }
+
+  /** Never rejects. */
+  async #call(request: Request, peer: Peer | undefined): Promise<void> {
+    const { id, text: body } = request;
+    const ending = new AbortController();
+    const signal = AbortSignal.any([this.#ending.signal, ending.signal]);
+    this.#calls.set(id, ending);
+    this.#waiting += body.length;
+    try {
+      const headers = { ...BOTH_FORMS, ...peer?.headers, ...modernHeaders(request) };
+      const taken = exchange(this.#options.url, { method: 'POST', headers, body, signal });
+      const reply = await taken.finally(() => {
+        this.#waiting -= body.length;
+      });
+      await this.#hear(reply, id);
+      this.#options.onFailed(id, reply.status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
+    } catch (error) {
+      if (!ending.signal.aborted) this.#failed(id, error);
+    } finally {
+      this.#calls.delete(id);
+    }
+  }
+
   /** Resolves when the server has begun to answer. */
   async #post(body: string): Promise<Reply> {
     const session = this.#session;
@@ -107,8 +150,7 @@ export class HttpLink implements Link {
     return exchange(this.#options.url, {
       method,
       headers: {
-        Accept: method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream',
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(method === 'GET' ? { Accept: 'text/event-stream' } : BOTH_FORMS),
         ...(this.#session === undefined ? {} : { 'Mcp-Session-Id': this.#session }),
         ...(this.#version === undefined ? {} : { 'MCP-Protocol-Version': this.#version }),
         ...(last === undefined ? {} : { 'Last-Event-ID': last }),
@@ -121,7 +163,7 @@ export class HttpLink implements Link {
   /** Hears everything of a reply to a POST; `id` is that of the request in it. */
   async #read(reply: Reply, id: string | undefined): Promise<void> {
     if (this.#version === undefined) this.#session ??= reply.header('mcp-session-id');
-    let last = await this.#hear(reply);
+    let last = await this.#hear(reply, id);
     for (let tries = 0; tries < MAX_RESUMES && last !== undefined && this.#isWaiting(id); tries += 1) {
       await this.#options.clock.sleep(RETRY_MS, this.#ending.signal);
       const more = await this.#send('GET', undefined, last);
@@ -129,7 +171,7 @@ export class HttpLink implements Link {
         more.drop();
         break;
       }
-      last = (await this.#hear(more)) ?? last;
+      last = (await this.#hear(more, id)) ?? last;
     }
     if (id !== undefined)
       this.#options.onFailed(id, reply.status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
@@ -139,14 +181,14 @@ export class HttpLink implements Link {
     return id !== undefined && this.#options.isWaiting(id);
   }
 
-  /** Hands on the messages of a reply; gives back the last id that it told. */
-  async #hear(reply: Reply): Promise<string | undefined> {
+  /** Hands on the messages of a reply to the request `about`; gives back the last id that it told. */
+  async #hear(reply: Reply, about?: string): Promise<string | undefined> {
     let last: string | undefined;
     for await (const { id, name = 'message', data } of reply.messages()) {
       last = id ?? last;
       if (name !== 'message' || data === '') continue;
       if (this.#version === undefined) this.#learnVersion(data);
-      this.#options.onLine(data);
+      this.#options.onLine(data, about);
     }
     return last;
   }

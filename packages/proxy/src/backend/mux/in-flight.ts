@@ -61,7 +61,7 @@ export class InFlight {
   /** True when `peer` may have one more: no client can take the places of all others. */
   hasRoomFor(peer: Peer): boolean {
     if (this.#size >= MAX_CALLS) return false;
-    if (peer.kind === 'one-off') return this.#oneOffs < MAX_CALLS_WITHOUT_SESSION;
+    if (isOneOff(peer)) return this.#oneOffs < MAX_CALLS_WITHOUT_SESSION;
     return peer.kind === 'proxy' || peer.unanswered < MAX_CALLS_OF_SESSION;
   }
 
@@ -76,7 +76,8 @@ export class InFlight {
       waiter,
       token,
       timer: this.#options.clock.after(this.#patience(method), () => this.#expire(flight)),
-      holds: 0,
+      // What is listened to has no end.
+      holds: method === METHODS.listen ? 1 : 0,
     };
     this.#flights[number % MAX_CALLS] = flight;
     this.#count(peer, 1);
@@ -111,6 +112,7 @@ export class InFlight {
     let only: Peer | 'none' = 'none';
     for (const flight of this.#flights) {
       if (flight === undefined || flight.peer === only || flight.peer.kind === 'proxy') continue;
+      if (flight.request.method === METHODS.listen) continue;
       if (only !== 'none') return 'several';
       only = flight.peer;
     }
@@ -151,12 +153,16 @@ export class InFlight {
   #count(peer: Peer, change: number): void {
     this.#size += change;
     if (peer.kind !== 'proxy') peer.unanswered += change;
-    if (peer.kind === 'one-off') this.#oneOffs += change;
+    if (isOneOff(peer)) this.#oneOffs += change;
   }
 
   #expire(flight: Flight): void {
     if (flight.holds === 0 && this.take(flight.id) !== undefined) this.#options.onExpired(flight);
   }
+}
+
+function isOneOff({ kind }: Peer): boolean {
+  return kind === 'one-off' || kind === 'call';
 }
 
 /** The request as the server gets it: our id, and our token if the client asked for progress. */

@@ -1,19 +1,17 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import {
   copyPiece,
   errorOf,
   findToken,
-  idMeantBy,
   MAX_ID_CHARACTERS,
   isAmbiguousAt,
   memberAt,
   notification,
-  readBatch,
-  readMessage,
   requestOf,
   resultOf,
   withId,
@@ -23,7 +21,6 @@ import {
   type Notification,
   type Request,
   type Response,
-  type Unreadable,
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { rawAt } from '@skep/core/json/scan.ts';
@@ -34,6 +31,7 @@ import {
   SELF,
   told,
   type BackendPort,
+  type Met,
   type Newcomer,
   type Peer,
   type PortState,
@@ -41,7 +39,8 @@ import {
 } from '../port.ts';
 import { Handshake } from './handshake.ts';
 import { InFlight, onLink, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
-import { isLevel, mostVerbose } from './log-levels.ts';
+import { LogLevels } from './log-levels.ts';
+import { Lines } from './lines.ts';
 import { Routing } from './routing.ts';
 import { ServerRequests, type Asked } from './server-requests.ts';
 import { shortForm, Subscriptions, type Errand, type Trip } from './subscriptions.ts';
@@ -55,7 +54,6 @@ export interface MuxOptions {
   readonly skepVersion: string;
 }
 
-const LOG_EXCERPT = 200;
 const REQUEST_ID = ['params', 'requestId'];
 const INTERNAL_ERROR = -32603;
 const INITIALIZED = notification(METHODS.initialized, {}).text;
@@ -70,18 +68,21 @@ export class Mux implements BackendPort {
   readonly #subscriptions = new Subscriptions();
   readonly #peers = new Set<Peer>();
   readonly #routing: Routing;
-  /** The log level that the server was last set to. */
-  #logLevel: string | undefined;
-  #toldOfBatches = false;
+  readonly #levels: LogLevels;
   #greets = false;
 
   constructor(options: MuxOptions) {
     const { open, clock } = options;
     const log = limitedLog(options.log, clock);
     this.#log = log;
+    const lines = new Lines({
+      log,
+      route: (message, about) => this.#routing.route(message, about),
+      fail: (id) => this.#inFlight.take(id)?.waiter,
+    });
     this.#link = open({
       log,
-      onLine: (line) => this.#line(line),
+      onLine: (line, about) => lines.take(line, about),
       onBroken: () => this.#broken(),
       onAttachedAgain: () => {
         if (this.#greets) this.greet().catch((err: unknown) => log.warn({ err }, 'the greeting failed'));
@@ -97,6 +98,9 @@ export class Mux implements BackendPort {
     this.#handshake = new Handshake(
       (request, waiter) => this.#forward(SELF, request, waiter),
       options.skepVersion,
+    );
+    this.#levels = new LogLevels(this.#peers, (peer, request, waiter) =>
+      this.#forward(peer, request, waiter),
     );
     this.#serverRequests = new ServerRequests(clock, (asked) => this.#unanswered(asked));
     this.#routing = new Routing({
@@ -144,7 +148,7 @@ export class Mux implements BackendPort {
       this.#subscriptions.unsubscribe(uri, { peer, trip, alone() {}, fail() {} });
     }
     this.#routing.forget(peer);
-    this.#settleLogLevel();
+    if (this.#link.state === 'attached') this.#levels.settle();
   }
 
   gone(peer: Peer): void {
@@ -168,6 +172,18 @@ export class Mux implements BackendPort {
   /** Also with what takes the server's place. */
   greet(): Promise<unknown> {
     this.#greets = true;
+    return this.#shakeHands();
+  }
+
+  async meet(): Promise<Met> {
+    if (this.#link.state !== 'attached') throw new SkepError('proxy/backend-away');
+    if ((await this.#link.era?.()) === 'modern') return { era: 'modern' };
+    const agreed = await this.#shakeHands();
+    if (!isRecord(agreed)) throw new SkepError('proxy/bad-gateway');
+    return { era: 'legacy', agreed };
+  }
+
+  #shakeHands(): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.initialize({
         id: '0',
@@ -191,13 +207,13 @@ export class Mux implements BackendPort {
 
   request(peer: Peer, request: Request, waiter: Waiter): void {
     // Nobody without a session announces itself, and servers answer nothing before that.
-    if (peer.kind === 'one-off') this.#handshake.announce(() => this.#link.write(INITIALIZED));
+    if (peer.kind !== 'session') this.#handshake.announce(() => this.#link.write(INITIALIZED));
     switch (request.method) {
       case METHODS.ping:
         waiter.finish(resultOf(request.id, '{}'));
         break;
       case METHODS.setLogLevel:
-        this.#setLogLevel(peer, request, waiter);
+        this.#levels.set(peer, request, waiter);
         break;
       case METHODS.subscribe:
       case METHODS.unsubscribe:
@@ -249,7 +265,7 @@ export class Mux implements BackendPort {
     this.#subscriptions.clear();
     this.#routing.clear();
     this.#peers.clear();
-    this.#logLevel = undefined;
+    this.#levels.clear();
   }
 
   #broken(): void {
@@ -267,7 +283,7 @@ export class Mux implements BackendPort {
     else if (!this.#inFlight.hasRoomFor(peer)) waiter.fail('proxy/busy');
     else {
       const flight = this.#inFlight.add(peer, request, waiter, token);
-      if (!this.#link.write(onLink(request, flight), flight.id))
+      if (!this.#link.write(onLink(request, flight), flight.id, peer))
         this.#inFlight.take(flight.id)?.waiter.fail('proxy/busy');
     }
   }
@@ -275,32 +291,6 @@ export class Mux implements BackendPort {
   /** A request of our own; only its success matters. */
   #own(method: string, params: JsonObject, done: (succeeded: boolean) => void): void {
     this.#forward(SELF, requestOf('0', method, params), told(DEAF, done));
-  }
-
-  #setLogLevel(peer: Peer, request: Request, waiter: Waiter): void {
-    const wanted = memberAt(request.value, ['params', 'level']);
-    if (!isLevel(wanted)) {
-      this.#forward(peer, request, waiter);
-      return;
-    }
-    const before = peer.logLevel;
-    peer.logLevel = wanted;
-    const level = mostVerbose(this.#peers) ?? wanted;
-    const asking = level === wanted ? request : requestOf(request.id, METHODS.setLogLevel, { level });
-    const learn = (succeeded: boolean): void => {
-      if (succeeded) this.#logLevel = level;
-      else peer.logLevel = before;
-    };
-    if (level === this.#logLevel) waiter.finish(resultOf(request.id, '{}'));
-    else this.#forward(peer, asking, told(waiter, learn));
-  }
-
-  #settleLogLevel(): void {
-    const level = mostVerbose(this.#peers);
-    if (level === undefined || level === this.#logLevel || this.#link.state !== 'attached') return;
-    this.#own(METHODS.setLogLevel, { level }, (succeeded) => {
-      if (succeeded) this.#logLevel = level;
-    });
   }
 
   #subscription(peer: Peer, request: Request, waiter: Waiter): void {
@@ -356,44 +346,5 @@ export class Mux implements BackendPort {
   #tell(message: Message): void {
     if (this.#link.write(message.text)) return;
     this.#log.warn({ kind: message.kind, pipe: this.#link.state }, 'the server could not be told');
-  }
-
-  /** One line of a server that may write anything: a fault here costs this line only. */
-  #line(line: string): void {
-    try {
-      const read = readMessage(line);
-      if (read === 'batch') this.#batch(line);
-      else this.#take(read, line);
-    } catch (error) {
-      this.#log.error({ err: error }, 'a line of the server could not be handled');
-    }
-  }
-
-  #take(read: Message | Unreadable, line: string): void {
-    if (typeof read !== 'string') this.#routing.route(read);
-    else if (!this.#failUnreadable(line, read) && line.trim() !== '') {
-      this.#log.debug({ line: line.slice(0, LOG_EXCERPT), why: read }, 'skipped a line of the server');
-    }
-  }
-
-  /** An answer that nobody may read ends its call at once, not when its time is over. */
-  #failUnreadable(line: string, why: Unreadable): boolean {
-    const flight = why === 'not-json' ? undefined : this.#inFlight.take(idMeantBy(line) ?? '');
-    flight?.waiter.fail('proxy/bad-gateway');
-    if (flight) this.#log.warn({ why }, 'the server gave an answer that cannot be passed on');
-    return flight !== undefined;
-  }
-
-  /** Clients wait for the answers in it, whatever revision was agreed, so its messages are taken one by one. */
-  #batch(line: string): void {
-    if (!this.#toldOfBatches) {
-      this.#toldOfBatches = true;
-      this.#log.warn({}, 'the server writes several messages as one array, which only MCP 2025-03-26 allows');
-    }
-    for (const read of readBatch(line)) {
-      if (typeof read === 'string')
-        this.#log.warn({ why: read }, 'skipped an element of an array of the server');
-      else this.#routing.route(read);
-    }
   }
 }

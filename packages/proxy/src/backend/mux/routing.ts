@@ -15,6 +15,7 @@ import {
   type Request,
   type Response,
 } from '../../message/json-rpc.ts';
+import { SUBSCRIPTION_ID } from '../../message/envelope.ts';
 import { refusalOf } from '../../message/client-abilities.ts';
 import { CLIENT_REQUESTS, LIST_CHANGED, METHODS } from '../../message/methods.ts';
 import { rawAt } from '@skep/core/json/scan.ts';
@@ -59,10 +60,12 @@ export class Routing {
     this.#options = options;
   }
 
-  route(message: Message): void {
+  /** `about` is the request on whose stream the message came, where that is known. */
+  route(message: Message, about?: string): void {
+    const flight = about === undefined ? undefined : this.#options.inFlight.get(about);
     if (message.kind === 'response') this.#response(message);
-    else if (message.kind === 'request') this.#request(message);
-    else this.#notification(message);
+    else if (message.kind === 'request') this.#request(message, flight);
+    else this.#notification(message, flight);
   }
 
   /** Forgets what was remembered about a peer. */
@@ -93,14 +96,14 @@ export class Routing {
     flight.waiter.finish(withId(reply, flight.request.id));
   }
 
-  #request(request: Request): void {
+  #request(request: Request, about?: Flight): void {
     const { serverRequests } = this.#options;
     if (request.method === METHODS.ping) {
       this.#options.toServer(resultOf(request.id, '{}'));
       return;
     }
     const isForClients = CLIENT_REQUESTS.has(request.method);
-    const target = isForClients ? this.#target() : undefined;
+    const target = isForClients ? this.#target(about) : undefined;
     const mayListen = target === undefined && isForClients ? this.#mayListenSoon() : undefined;
     const client = target?.peer ?? mayListen;
     const refusal = client && refusalOf(request, client.abilities);
@@ -144,7 +147,11 @@ export class Routing {
   }
 
   /** The one client the server can mean: the only one with calls in flight, else the only one that listens. */
-  #target(): Target | undefined {
+  #target(about: Flight | undefined): Target | undefined {
+    if (about !== undefined && about.peer.kind !== 'proxy') {
+      const { peer, waiter } = about;
+      return waiter.carries ? { peer, channel: waiter, flight: about } : targetOn(peer, about);
+    }
     const caller = this.#options.inFlight.caller();
     if (caller === 'several' || (caller !== 'none' && caller.kind === 'one-off')) return undefined;
     if (caller !== 'none') {
@@ -162,7 +169,7 @@ export class Routing {
 
   /** The only client, before it has opened its stream. */
   #mayListenSoon(): Peer | undefined {
-    const [only, ...others] = this.#options.peers;
+    const [only, ...others] = this.#sessions();
     return others.length === 0 && only?.listener === undefined ? only : undefined;
   }
 
@@ -174,15 +181,21 @@ export class Routing {
   }
 
   #listeners(): readonly Peer[] {
-    return [...this.#options.peers].filter(({ listener }) => listener?.live === true);
+    return this.#sessions().filter(({ listener }) => listener?.live === true);
   }
 
-  #notification(message: Notification): void {
+  #sessions(): readonly Peer[] {
+    return [...this.#options.peers].filter(({ kind }) => kind === 'session');
+  }
+
+  #notification(message: Notification, about?: Flight): void {
     const { method, value } = message;
-    if (method === METHODS.progress) this.#progress(message);
+    const listen = findToken(message, SUBSCRIPTION_ID);
+    if (listen !== undefined) this.#toListen(message, rawAt(message.text, listen));
+    else if (method === METHODS.progress) this.#progress(message);
     else if (LIST_CHANGED.has(method)) this.#toListeners(message, this.#options.peers);
     else if (method === METHODS.resourceUpdated) this.#resourceUpdated(message);
-    else if (method === METHODS.logMessage) this.#log(message);
+    else if (method === METHODS.logMessage) this.#log(message, about);
     else if (method === METHODS.cancelled) this.#withdrawn(message);
     else if (method === METHODS.taskStatus) {
       this.#toOwner(message, this.#taskOwners, memberAt(value, ['params', 'taskId']));
@@ -207,14 +220,27 @@ export class Routing {
     if (typeof uri === 'string') this.#toListeners(message, this.#options.subscriptions.holdersOf(uri));
   }
 
-  #log(message: Notification): void {
+  /** On the stream that a modern client opened with `subscriptions/listen`, under its own id. */
+  #toListen(message: Notification, id: string): void {
+    const flight = this.#options.inFlight.get(ownToken(JSON.parse(id)) ?? '');
+    if (flight === undefined) this.#drop('what nobody listens to', { method: message.method });
+    else flight.waiter.send(withToken(message, SUBSCRIPTION_ID, flight.request.id));
+  }
+
+  #log(message: Notification, about: Flight | undefined): void {
     const level = memberAt(message.value, ['params', 'level']);
+    const alone = about?.peer ?? this.#options.inFlight.caller();
+    if (typeof alone === 'object' && alone.kind === 'call') {
+      // Modern clients hear what they asked for with the request, on its stream.
+      if (alone.logLevel !== undefined && admits(alone.logLevel, level)) this.#toCaller(message, alone);
+      return;
+    }
     const caller = this.#onlySession();
     if (caller !== undefined) {
       if (admits(caller.logLevel, level)) this.#toCaller(message, caller);
       return;
     }
-    const willing = [...this.#options.peers].filter(({ logLevel }) => admits(logLevel, level));
+    const willing = this.#sessions().filter(({ logLevel }) => admits(logLevel, level));
     this.#toListeners(message, willing);
   }
 
@@ -238,7 +264,7 @@ export class Routing {
   /** What is not known is its caller's, or its only session's where nobody waits for an answer. */
   #unknown(message: Notification): void {
     const caller = this.#onlySession();
-    const [session, ...others] = this.#options.peers;
+    const [session, ...others] = this.#sessions();
     const isAlone = others.length === 0 && this.#options.inFlight.caller() === 'none';
     if (caller !== undefined) this.#toCaller(message, caller);
     else if (isAlone && session !== undefined) session.listener?.send(message);

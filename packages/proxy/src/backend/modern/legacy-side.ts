@@ -1,0 +1,370 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { findPath, rawAt, splice } from '@skep/core/json/scan.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
+import { capabilitiesFor } from '../../message/client-abilities.ts';
+import { META, SUBSCRIPTION_ID, withEnvelope, withMember, withoutMembers } from '../../message/envelope.ts';
+import {
+  errorOf,
+  findToken,
+  memberAt,
+  readMessage,
+  requestOf,
+  resultOf,
+  withId,
+  type JsonObject,
+  type Message,
+  type Notification,
+  type Request,
+  type Response,
+} from '../../message/json-rpc.ts';
+import { LISTEN_FILTERS, METHODS, NAMED_PARAMETER } from '../../message/methods.ts';
+import { NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
+import type { LinkEvents } from '../link.ts';
+import { SELF, type Peer } from '../port.ts';
+
+/** How often one call may be asked for something. */
+const MAX_ROUNDS = 16;
+/** Before a call is made again for which nothing was asked: the server was busy. */
+const AGAIN_AFTER_MS = 500;
+/** Before a stream that ended is asked for again. */
+const LISTEN_AGAIN_MS = 5_000;
+const REQUEST_ID = ['params', 'requestId'];
+const RESULT_TYPE = new Set(['resultType']);
+const FAILED = -32603;
+
+export interface LegacySideOptions {
+  readonly events: Pick<LinkEvents, 'onLine'>;
+  readonly clock: Clock;
+  readonly skepVersion: string;
+  write(line: string, id?: string, peer?: Peer): boolean;
+}
+
+/** One call on its way: the server knows it under another id each time that it is made again. */
+interface Sent {
+  /** The id that the mux gave it. */
+  readonly id: string;
+  /** As the mux wrote it, where the server may ask for more; undefined where it may not. */
+  readonly request: Request | undefined;
+  readonly peer: Peer;
+  /** What answers bring, by name, and what the next request repeats. */
+  answers: Map<string, string>;
+  open: number;
+  rounds: number;
+  state: string | undefined;
+  again: Timer | undefined;
+}
+
+/**
+ * What a mux hears of a modern server as if that were a legacy one: a handshake, questions during calls, changes unasked
+ * (MCP 2026-07-28; docs/behaviour/proxy.md#two-families). Messages that are modern already pass as they are.
+ */
+export class LegacySide {
+  readonly #options: LegacySideOptions;
+  /** By the id that the server knows. */
+  readonly #sent = new Map<string, Sent>();
+  /** What clients were asked, by the id that their answers have. */
+  readonly #asked = new Map<string, { readonly sent: Sent; readonly name: string }>();
+  readonly #uris = new Set<string>();
+  #capabilities: unknown;
+  #level: string | undefined;
+  /** The id of the request that all changes come by. */
+  #listening: string | undefined;
+  #listenAgain: Timer | undefined;
+  #last = 0;
+
+  constructor(options: LegacySideOptions) {
+    this.#options = options;
+  }
+
+  /** A message of the mux. False when the server cannot take it now. */
+  write(line: string, peer: Peer = SELF): boolean {
+    const message = readMessage(line);
+    if (typeof message === 'string') return false;
+    if (message.kind === 'request') return this.#request(message, peer);
+    if (message.kind === 'response') return this.#answered(message);
+    if (message.method === METHODS.initialized) this.#listen();
+    return message.method === METHODS.cancelled ? this.#cancel(message) : true;
+  }
+
+  /** A line of the server; true where the mux hears no more of it than it was told here. */
+  take(line: string): boolean {
+    const message = readMessage(line);
+    if (typeof message === 'string') return false;
+    if (message.kind === 'response') return this.#reply(message);
+    return message.kind === 'notification' && this.#heard(message);
+  }
+
+  /** No answer will come under that id; gives back the one that the mux knows, undefined where it knows none. */
+  failed(id: string): string | undefined {
+    if (id === this.#listening) this.#ended();
+    const sent = this.#sent.get(id);
+    // The stream of a call is over as well when it is to be made again.
+    if (sent === undefined) return id.startsWith('"') || this.#sent.has(waitingAs(id)) ? undefined : id;
+    this.#forget(sent);
+    return sent.id;
+  }
+
+  /** The id by which the mux knows what the server knows as `id`. */
+  knownAs(id: string): string {
+    return this.#sent.get(id)?.id ?? id;
+  }
+
+  close(): void {
+    for (const sent of this.#sent.values()) sent.again?.cancel();
+    this.#listenAgain?.cancel();
+    this.#sent.clear();
+    this.#asked.clear();
+    this.#uris.clear();
+    this.#listening = undefined;
+  }
+
+  #request(request: Request, peer: Peer): boolean {
+    const { id, method, text } = request;
+    if (memberAt(request.value, ['params', '_meta', META.version]) !== undefined)
+      return this.#options.write(text, id, peer);
+    if (method === METHODS.initialize)
+      return this.#write(requestOf(id, METHODS.discover, {}), peer, undefined);
+    if (method === METHODS.setLogLevel) {
+      this.#level = String(memberAt(request.value, ['params', 'level']));
+      return this.#say(resultOf(id, '{}'));
+    }
+    const uri = memberAt(request.value, ['params', 'uri']);
+    if (typeof uri === 'string' && (method === METHODS.subscribe || method === METHODS.unsubscribe)) {
+      if (method === METHODS.subscribe) this.#uris.add(uri);
+      else this.#uris.delete(uri);
+      this.#listen();
+      return this.#say(resultOf(id, '{}'));
+    }
+    const sent: Sent = {
+      id,
+      request: NAMED_PARAMETER.has(method) ? request : undefined,
+      peer,
+      answers: new Map(),
+      open: 0,
+      rounds: 0,
+      state: undefined,
+      again: undefined,
+    };
+    return this.#write(request, peer, sent);
+  }
+
+  #write(request: Request, peer: Peer, sent: Sent | undefined): boolean {
+    const level = this.#level === undefined ? {} : { [META.logLevel]: this.#level };
+    const { text } = withEnvelope(request, {
+      [META.capabilities]: capabilitiesFor(peer.abilities),
+      [META.clientInfo]: { name: 'skep', version: this.#options.skepVersion },
+      ...level,
+    });
+    const known = sent ?? { ...NOTHING_SENT, id: request.id, peer, answers: new Map() };
+    this.#sent.set(request.id, known);
+    if (this.#options.write(text, request.id, peer)) return true;
+    this.#sent.delete(request.id);
+    return false;
+  }
+
+  #reply(reply: Response): boolean {
+    if (reply.id === this.#listening) {
+      this.#ended();
+      return true;
+    }
+    const sent = this.#sent.get(reply.id);
+    if (sent === undefined) return reply.id.startsWith('"');
+    if (memberAt(reply.value, ['result', 'resultType']) === 'input_required' && sent.request !== undefined) {
+      this.#sent.delete(reply.id);
+      this.#ask(sent, reply);
+      return true;
+    }
+    this.#forget(sent);
+    const own = withId(reply, sent.id);
+    if (memberAt(reply.value, ['result', 'supportedVersions']) !== undefined) this.#say(this.#welcome(own));
+    else this.#say(withoutType(own));
+    return true;
+  }
+
+  /** The answer to `server/discover` as one to `initialize`. */
+  #welcome({ id, value }: Response): Response {
+    const result = memberAt(value, ['result']);
+    const capabilities = memberAt(result, ['capabilities']);
+    const instructions = memberAt(result, ['instructions']);
+    const info = memberAt(result, ['_meta', META.serverInfo]) ?? memberAt(result, ['serverInfo']);
+    this.#capabilities = capabilities;
+    const logging = isRecord(memberAt(capabilities, ['logging'])) ? {} : undefined;
+    const welcome = {
+      protocolVersion: NEWEST_LEGACY_VERSION,
+      capabilities: { ...(isRecord(capabilities) ? capabilities : {}), ...(logging && { logging }) },
+      serverInfo: isRecord(info) ? info : { name: 'unknown', version: '0' },
+      ...(typeof instructions === 'string' && { instructions }),
+    };
+    return resultOf(id, JSON.stringify(welcome));
+  }
+
+  #ask(sent: Sent, reply: Response): void {
+    sent.rounds += 1;
+    const result: unknown = memberAt(JSON.parse(reply.text), ['result']);
+    const asked = memberAt(result, ['inputRequests']);
+    const state = memberAt(result, ['requestState']);
+    const requests = isRecord(asked)
+      ? Object.entries(asked).flatMap(([name, one]) => (isQuestion(one) ? [{ name, one }] : []))
+      : [];
+    if (sent.rounds > MAX_ROUNDS || (isRecord(asked) && requests.length < Object.keys(asked).length)) {
+      this.#fail(sent, 'the server asked for what cannot be asked');
+      return;
+    }
+    sent.state = typeof state === 'string' ? state : undefined;
+    sent.answers = new Map();
+    sent.open = requests.length;
+    if (requests.length === 0) {
+      sent.again = this.#options.clock.after(AGAIN_AFTER_MS, () => this.#repeat(sent));
+      this.#sent.set(waitingAs(sent.id), sent);
+      return;
+    }
+    this.#sent.set(waitingAs(sent.id), sent);
+    for (const { name, one } of requests) {
+      const id = this.#nextId();
+      this.#asked.set(id, { sent, name });
+      this.#options.events.onLine(requestOf(id, String(one['method']), paramsOf(one)).text, sent.id);
+    }
+  }
+
+  /** An answer of a client, or of the mux in its place. */
+  #answered(reply: Response): boolean {
+    const asked = this.#asked.get(reply.id);
+    if (asked === undefined) return true;
+    const { sent, name } = asked;
+    this.#asked.delete(reply.id);
+    const span = findPath(reply.text, [reply.failed ? 'error' : 'result']);
+    if (reply.failed || span === undefined) {
+      this.#forget(sent);
+      const raw = span === undefined ? undefined : rawAt(reply.text, span);
+      this.#say(raw === undefined ? failure(sent.id, 'not answered') : errorAs(sent.id, raw));
+      return true;
+    }
+    sent.answers.set(name, rawAt(reply.text, span));
+    sent.open -= 1;
+    if (sent.open === 0) this.#repeat(sent);
+    return true;
+  }
+
+  /** Makes a call again, with what its server had asked for. */
+  #repeat(sent: Sent): void {
+    this.#sent.delete(waitingAs(sent.id));
+    const { request, answers, state } = sent;
+    if (request === undefined) return;
+    const members = [...answers].map(([name, raw]) => `${JSON.stringify(name)}:${raw}`);
+    const responses = members.length === 0 ? [] : [`"inputResponses":{${members.join(',')}}`];
+    const added = [...responses, ...(state === undefined ? [] : [`"requestState":${JSON.stringify(state)}`])];
+    const again = withId(request, this.#nextId());
+    const text = added.length === 0 ? again.text : withMember(again.text, ['params'], added.join(','));
+    const read = readMessage(text);
+    const isWritten =
+      typeof read !== 'string' && read.kind === 'request' && this.#write(read, sent.peer, sent);
+    if (!isWritten) this.#fail(sent, 'the server takes no more messages now');
+  }
+
+  #fail(sent: Sent, message: string): void {
+    this.#forget(sent);
+    this.#say(failure(sent.id, message));
+  }
+
+  #forget(sent: Sent): void {
+    sent.again?.cancel();
+    for (const [id, one] of this.#sent) if (one === sent) this.#sent.delete(id);
+    for (const [id, { sent: one }] of this.#asked) if (one === sent) this.#asked.delete(id);
+  }
+
+  #cancel(message: Notification): boolean {
+    const span = findToken(message, REQUEST_ID);
+    const id = span && rawAt(message.text, span);
+    const [now, sent] = [...this.#sent].find(([, one]) => one.id === id) ?? [];
+    if (now === undefined || sent === undefined || span === undefined)
+      return this.#options.write(message.text);
+    this.#forget(sent);
+    return this.#options.write(splice(message.text, [{ span, text: now }]));
+  }
+
+  /** Listens to everything that the server has, for all its clients, and to the resources that they subscribed to. */
+  #listen(): void {
+    const before = this.#listening;
+    const lists = [...LISTEN_FILTERS].filter(
+      ([, { capability }]) => memberAt(this.#capabilities, [capability, 'listChanged']) === true,
+    );
+    const uris = this.#uris.size === 0 ? {} : { resourceSubscriptions: [...this.#uris] };
+    const notifications = { ...Object.fromEntries(lists.map(([name]) => [name, true])), ...uris };
+    this.#listening = undefined;
+    if (Object.keys(notifications).length > 0) {
+      const id = this.#nextId();
+      const asking = withEnvelope(requestOf(id, METHODS.listen, { notifications }), {
+        [META.capabilities]: {},
+      });
+      if (this.#options.write(asking.text, id)) this.#listening = id;
+    }
+    if (before === undefined) return;
+    const over = {
+      jsonrpc: '2.0',
+      method: METHODS.cancelled,
+      params: { requestId: JSON.parse(before) as string },
+    };
+    this.#options.write(JSON.stringify(over));
+  }
+
+  #ended(): void {
+    this.#listening = undefined;
+    this.#listenAgain ??= this.#options.clock.after(LISTEN_AGAIN_MS, () => {
+      this.#listenAgain = undefined;
+      if (this.#listening === undefined) this.#listen();
+    });
+  }
+
+  #heard(message: Notification): boolean {
+    const span = findToken(message, SUBSCRIPTION_ID);
+    const id = span && rawAt(message.text, span);
+    if (id === undefined || !id.startsWith('"')) return false;
+    if (id !== this.#listening || message.method === METHODS.listening) return true;
+    const meta = findPath(message.text, ['params', '_meta']);
+    if (meta === undefined) return true;
+    this.#options.events.onLine(withoutMembers(message.text, meta, new Set([META.subscriptionId])));
+    return true;
+  }
+
+  #say(message: Message): boolean {
+    this.#options.events.onLine(message.text);
+    return true;
+  }
+
+  /** No id of the mux is a string. */
+  #nextId(): string {
+    return `"skep-${(this.#last += 1)}"`;
+  }
+}
+
+const NOTHING_SENT = { request: undefined, open: 0, rounds: 0, state: undefined, again: undefined };
+
+/** A call that waits for its client is known by a name that no server says. */
+function waitingAs(id: string): string {
+  return `waiting ${id}`;
+}
+
+function isQuestion(value: unknown): value is JsonObject {
+  return isRecord(value) && typeof value['method'] === 'string';
+}
+
+function paramsOf({ params }: JsonObject): JsonObject {
+  return isRecord(params) ? params : {};
+}
+
+function withoutType(reply: Response): Response {
+  const span = reply.failed ? undefined : findPath(reply.text, ['result']);
+  if (span === undefined || memberAt(reply.value, ['result', 'resultType']) === undefined) return reply;
+  return { ...reply, text: withoutMembers(reply.text, span, RESULT_TYPE) };
+}
+
+function failure(id: string, message: string): Response {
+  return errorOf(id, { code: FAILED, message });
+}
+
+function errorAs(id: string, raw: string): Response {
+  return {
+    ...errorOf(id, { code: FAILED, message: '' }),
+    text: `{"jsonrpc":"2.0","id":${id},"error":${raw}}`,
+  };
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  ElicitRequestSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import { modernScript } from './doubles/modern.ts';
+import { runningProxy } from './doubles/running-proxy.ts';
+import { isCall } from './doubles/started-mux.ts';
+import { scriptedHttpServer } from './doubles/scripted-http-server.ts';
+import { scriptedServer, type Script, type ScriptedServer } from './doubles/scripted-server.ts';
+import { META } from './message/envelope.ts';
+
+type Server = Pick<ScriptedServer, 'received' | 'heard' | 'say'> &
+  AsyncDisposable & { readonly backend: Parameters<typeof runningProxy>[0]['backend'] };
+
+const ways = [
+  [
+    'stdio',
+    async (script?: Script): Promise<Server> => ({
+      ...scriptedServer(script),
+      async [Symbol.asyncDispose]() {},
+    }),
+  ],
+  ['streamable HTTP', (script?: Script): Promise<Server> => scriptedHttpServer('http', script)],
+] as const;
+
+async function connected(url: string): Promise<ClientV1 & AsyncDisposable> {
+  const client = new ClientV1({ name: 'old', version: '1' }, { capabilities: { elicitation: {} } });
+  await client.connect(new TransportV1(new URL(url)));
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+}
+
+const text = (said: unknown): object => ({
+  resultType: 'complete',
+  content: [{ type: 'text', text: JSON.stringify(said) }],
+});
+
+test.each(ways)('a legacy client uses a modern server over %s', async (_way, open) => {
+  await using server = await open(
+    modernScript((message, { reply }) => {
+      if (!isCall(message)) return undefined;
+      reply(message, text(message.params?.['arguments']));
+      return 'handled';
+    }),
+  );
+  await using proxy = await runningProxy(server);
+  await using client = await connected(proxy.url);
+  expect(client.getServerVersion()).toEqual({ name: 'modern', version: '2.0.0' });
+  expect(client.getInstructions()).toBe('be brief');
+  expect(await client.callTool({ name: 'a', arguments: { n: 1 } })).toEqual({
+    content: [{ type: 'text', text: '{"n":1}' }],
+  });
+  const called = await server.heard(isCall);
+  expect(called.params?.['_meta']).toMatchObject({
+    [META.version]: '2026-07-28',
+    [META.capabilities]: { elicitation: { form: {} } },
+  });
+});
+
+test.each(ways)('what a modern server over %s requires is asked of the client', async (_way, open) => {
+  await using server = await open(
+    modernScript((message, { reply }) => {
+      if (!isCall(message)) return undefined;
+      const { inputResponses, requestState } = Object(message.params);
+      if (inputResponses === undefined) {
+        const ask = {
+          method: 'elicitation/create',
+          params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } },
+        };
+        reply(message, { resultType: 'input_required', inputRequests: { who: ask }, requestState: 's' });
+      } else reply(message, text({ inputResponses, requestState }));
+      return 'handled';
+    }),
+  );
+  await using proxy = await runningProxy(server);
+  await using client = await connected(proxy.url);
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'me' } }));
+  expect(await client.callTool({ name: 'a' })).toEqual({
+    content: [
+      {
+        type: 'text',
+        text: JSON.stringify({
+          inputResponses: { who: { action: 'accept', content: { name: 'me' } } },
+          requestState: 's',
+        }),
+      },
+    ],
+  });
+  const [first, second] = server.received.filter(isCall);
+  expect(second?.id).not.toEqual(first?.id);
+});
+
+test.each(ways)('changes of a modern server over %s reach the sessions', async (_way, open) => {
+  await using server = await open(modernScript());
+  await using proxy = await runningProxy(server);
+  await using client = await connected(proxy.url);
+  const heard: unknown[] = [];
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void heard.push('tools'));
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void heard.push(params));
+  await client.subscribeResource({ uri: 'a:b' });
+  const isListen = ({ method, params }: { method?: string; params?: object }): boolean =>
+    method === 'subscriptions/listen' && JSON.stringify(params).includes('a:b');
+  const { id } = await server.heard(isListen);
+  const tell = (method: string, params: object): void =>
+    server.say(
+      JSON.stringify({ jsonrpc: '2.0', method, params: { ...params, _meta: { [META.subscriptionId]: id } } }),
+    );
+  await expect
+    .poll(() => {
+      tell('notifications/tools/list_changed', {});
+      tell('notifications/resources/updated', { uri: 'a:b' });
+      return heard;
+    })
+    .toEqual(expect.arrayContaining(['tools', { uri: 'a:b', _meta: {} }]));
+});
+
+test.each(ways)('a call that is cancelled ends at a modern server over %s too', async (_way, open) => {
+  await using server = await open(modernScript((message) => (isCall(message) ? 'handled' : undefined)));
+  await using proxy = await runningProxy(server);
+  await using client = await connected(proxy.url);
+  const ending = new AbortController();
+  const calling = client.callTool({ name: 'a' }, undefined, { signal: ending.signal });
+  await server.heard(isCall);
+  ending.abort();
+  await expect(calling).rejects.toThrow();
+  if (_way === 'stdio') await server.heard(({ method }) => method === 'notifications/cancelled');
+});

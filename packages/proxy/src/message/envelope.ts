@@ -1,0 +1,88 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { findMembers, findPath, rawAt, splice, type Edit, type Span } from '@skep/core/json/scan.ts';
+import { member, memberAt, type JsonObject, type Message, type Request } from './json-rpc.ts';
+import { MODERN_VERSION } from './protocol-version.ts';
+
+const PREFIX = 'io.modelcontextprotocol/';
+
+/** Members of `_meta` that MCP 2026-07-28 keeps for itself. */
+export const META = {
+  version: `${PREFIX}protocolVersion`,
+  capabilities: `${PREFIX}clientCapabilities`,
+  clientInfo: `${PREFIX}clientInfo`,
+  logLevel: `${PREFIX}logLevel`,
+  serverInfo: `${PREFIX}serverInfo`,
+  subscriptionId: `${PREFIX}subscriptionId`,
+} as const;
+
+export const REQUEST_META = ['params', '_meta'];
+export const SUBSCRIPTION_ID = [...REQUEST_META, META.subscriptionId];
+
+const ENVELOPE: ReadonlySet<string> = new Set([
+  META.version,
+  META.capabilities,
+  META.clientInfo,
+  META.logLevel,
+]);
+/** What a client adds when it sends a request again with what the server had asked for. */
+const RETRY: ReadonlySet<string> = new Set(['inputResponses', 'requestState']);
+
+/** True for a message that says itself that it is of the modern revision, as all modern requests do. */
+export function isEnveloped(message: Message): boolean {
+  return memberAt(message.value, [...REQUEST_META, META.version]) !== undefined;
+}
+
+/** The request as a server of a legacy revision knows it: without what only modern ones have. */
+export function withoutEnvelope(request: Request): Request {
+  const params = findPath(request.text, ['params']);
+  if (params === undefined) return request;
+  const text = withoutMembers(request.text, params, RETRY);
+  const meta = findPath(text, REQUEST_META);
+  return again(request, meta === undefined ? text : withoutMembers(text, meta, ENVELOPE));
+}
+
+/** The request as a modern server wants it; what its `_meta` holds otherwise stays. */
+export function withEnvelope(request: Request, envelope: JsonObject): Request {
+  const meta = JSON.stringify({ [META.version]: MODERN_VERSION, ...envelope });
+  const members = meta.slice(1, -1);
+  const { text } = request;
+  if (findPath(text, REQUEST_META) !== undefined)
+    return again(request, withMember(text, REQUEST_META, members));
+  const inner = `"_meta":${meta}`;
+  if (findPath(text, ['params']) !== undefined) return again(request, withMember(text, ['params'], inner));
+  return again(request, withMember(text, [], `"params":{${inner}}`));
+}
+
+/** A message with another text, whose id stands where it stands there. */
+function again(request: Request, text: string): Request {
+  const idSpan = findMembers(text, 0, new Set(['id']))?.get('id');
+  return idSpan === undefined ? request : { ...request, text, idSpan };
+}
+
+/** `text` with `raw` (one or more members) put first into the object that `path` leads to; as it is where that is none. */
+export function withMember(text: string, path: readonly string[], raw: string): string {
+  const span = path.length === 0 ? { start: text.indexOf('{'), end: text.length } : findPath(text, path);
+  if (span === undefined || text[span.start] !== '{') return text;
+  const at = span.start + 1;
+  const isEmpty = /\s*\}/uy;
+  isEmpty.lastIndex = at;
+  return splice(text, [{ span: { start: at, end: at }, text: isEmpty.test(text) ? raw : `${raw},` }]);
+}
+
+/** `text` without those members of the object at `span`, byte for byte else. */
+export function withoutMembers(text: string, span: Span, names: ReadonlySet<string>): string {
+  const found = findMembers(text, span.start, names, 'last');
+  if (found === undefined || found.size === 0) return text;
+  const value: unknown = JSON.parse(rawAt(text, span));
+  if (!isRecord(value)) return text;
+  const kept = findMembers(text, span.start, new Set(Object.keys(value)), 'last') ?? new Map<string, Span>();
+  const members = [...kept]
+    .filter(([name]) => !names.has(name))
+    .map(([name, at]) => `${JSON.stringify(name)}:${rawAt(text, at)}`);
+  return splice(text, [{ span, text: `{${members.join(',')}}` } satisfies Edit]);
+}
+
+/** What a modern message says in its `_meta` under one of the names above. */
+export function inMeta(message: Message, name: string): unknown {
+  return member(memberAt(message.value, REQUEST_META), name);
+}
