@@ -171,6 +171,9 @@ const CHUNKS = [
   },
 ];
 
+/** What decides by policies (proxy/steps/authz/cedar-engine.ts), read when the first workload has some. */
+const CEDAR = path.join(root, 'node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm');
+
 for (const program of PROGRAMS) await bundle(program);
 
 async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
@@ -202,7 +205,10 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
   launchable(folder, chunks);
   refuseHeavy(chunks);
-  if (name === 'skep') chunks.push(await bundleGateway(folder));
+  if (name === 'skep') {
+    chunks.push(await bundleGateway(folder));
+    cpSync(CEDAR, path.join(folder, 'cedar.wasm'));
+  }
   writeManifest(folder, program);
   writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
@@ -301,7 +307,12 @@ function writeManifest(folder: string, { name, about, keywords }: (typeof PROGRA
     bugs,
     type: 'module',
     bin: { [name]: `./${name}.js` },
-    files: [`${name}.js`, ...(name === 'skep' ? ['gateway.js'] : []), 'chunks', 'THIRD-PARTY-LICENSES.txt'],
+    files: [
+      `${name}.js`,
+      ...(name === 'skep' ? ['gateway.js', 'cedar.wasm'] : []),
+      'chunks',
+      'THIRD-PARTY-LICENSES.txt',
+    ],
     engines: { node: '>=24' },
     os: ['linux', 'darwin'],
   };

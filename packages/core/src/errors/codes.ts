@@ -257,6 +257,7 @@ export const CODES = {
   'proxy/state-unknown': row(400, 'requestState is not known', 'send the request anew, without requestState and inputResponses', -32602),
   'proxy/input-invalid': row(400, 'inputResponses must hold an object for what was asked', 'send an object per name of inputRequests', -32602),
   'proxy/filter-invalid': row(400, 'notifications must say what to listen to', 'send a filter as notifications', -32602),
+  'proxy/unauthorized': row(403, 'Unauthorized', 'ask whoever writes the policies; skep authz explain tells which decided', 403),
   'proxy/not-acceptable': row(406, 'Not Acceptable', 'accept application/json or text/event-stream', -32000),
   'proxy/method-not-allowed': row(405, 'Method Not Allowed', 'see the Allow header'),
   'bridge/lost': row(502, 'the connection to the server broke before it had answered', 'send it again', -32000),

@@ -16,6 +16,9 @@ export interface Reply {
  */
 export type ReplyHook = (reply: Reply) => Message | undefined;
 
+/** Sees the answer to the request of a call before the hooks do, which wait for it; a hook cannot wait. */
+export type AnswerHold = (answer: Response) => Promise<void>;
+
 /** What the client sent, once the parser step has read it. */
 export interface Incoming {
   readonly message: Message;
@@ -48,6 +51,7 @@ export interface Call {
   answerer: Answerer | undefined;
   /** Outermost step first; they run innermost first, as replies travel outwards. */
   readonly replyHooks: ReplyHook[];
+  readonly answerHolds: AnswerHold[];
 }
 
 /** A request as it comes, before any step; `prefix` as in `Call`. */
@@ -70,6 +74,7 @@ export function newCall(
     incoming: undefined,
     answerer: undefined,
     replyHooks: [],
+    answerHolds: [],
   };
 }
 

@@ -38,7 +38,7 @@ export const CHAIN = [
   { name: 'rate-limit', reads: ['message', 'identity'], writes: ['response'] },
   { name: 'mutating-webhook', reads: ['message', 'identity'], writes: ['message'] },
   { name: 'validating-webhook', reads: ['message', 'identity'], writes: ['response'] },
-  { name: 'authorization', reads: ['message', 'identity'], writes: ['replies'] },
+  { name: 'authorization', reads: ['message', 'identity'], writes: ['message', 'replies'] },
   { name: 'header-forward', reads: ['head'], writes: ['head'] },
   { name: 'outgoing-token', reads: ['identity'], writes: ['credentials'] },
   { name: 'transport', reads: ['body', 'identity', 'message'], writes: ['response'] },

@@ -11,6 +11,7 @@ import { inMeta, META } from '../message/envelope.ts';
 import type { Message, Request } from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
 import { acceptsStream, type ReplyForm } from './accept.ts';
+import { held } from './held.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 import { waiterFor } from './waiters.ts';
 
@@ -23,7 +24,7 @@ interface ModernPost {
 
 /** A POST of the stateless revision (MCP 2026-07-28, Streamable HTTP): the end of its connection is what cancels it. */
 export function postModern(call: Call, message: Message, options: ModernPost): void {
-  const { req, res, identity, replyHooks } = call;
+  const { req, res, identity, replyHooks, answerHolds } = call;
   if (identity === undefined) throw new SkepError('internal/bug');
   if (message.kind === 'response') refuse(res, 'proxy/not-json-rpc');
   // Ids of requests are no names among clients without sessions, so a notification can be about none.
@@ -39,7 +40,7 @@ export function postModern(call: Call, message: Message, options: ModernPost): v
     const peer = callOf(message, principalOf(identity), req.headers);
     const posted = { res, replyHooks, request: { id, method }, session: undefined, clock, budget, form };
     res.once('close', () => calls.gone(peer));
-    calls.request(peer, message, waiterFor({ ...posted, isModern: true }));
+    calls.request(peer, message, held(waiterFor({ ...posted, isModern: true }), answerHolds));
   }
 }
 

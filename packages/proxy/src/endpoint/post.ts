@@ -6,6 +6,7 @@ import { wantedBy } from '../message/wanted-version.ts';
 import { idOf, type Message, type Request, type Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
 import type { ModernCalls } from '../backend/modern/modern-calls.ts';
+import { held } from './held.ts';
 import { replyForm, type ReplyForm } from './accept.ts';
 import { refuse } from '../call/refuse.ts';
 import { postModern } from './modern-post.ts';
@@ -70,12 +71,12 @@ function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
     refuse(call.res, 'proxy/session-needed', { id: request.id });
     return;
   }
-  const { res, replyHooks } = call;
+  const { res, replyHooks, answerHolds } = call;
   const head = { id: request.id, method: request.method };
   const posted: PostedRequest = { res, replyHooks, request: head, session, clock, budget, form };
   // Only a session can fetch an answer later (MCP 2025-11-25: a disconnect alone cancels nothing there).
   if (session === undefined) res.once('close', () => backend.gone(peer));
-  backend.request(peer, request, waiterFor(posted));
+  backend.request(peer, request, held(waiterFor(posted), answerHolds));
 }
 
 /** A session exists from the moment the server's answer is known, so a failed initialize leaves nothing behind. */

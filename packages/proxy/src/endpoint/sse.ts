@@ -22,6 +22,7 @@ import { wantedBy } from '../message/wanted-version.ts';
 import { acceptsStream } from './accept.ts';
 import { bodyOf, sharedBodyOf } from './event.ts';
 import type { Face } from './face.ts';
+import { held } from './held.ts';
 import { principalOf } from '../call/principal.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
@@ -165,7 +166,7 @@ export class Sse implements Face {
 
   #take(call: Call, session: SseSession, message: Message): void {
     const { backend } = this.#options;
-    const { res, replyHooks } = call;
+    const { res, replyHooks, answerHolds } = call;
     if (backend.state !== 'attached') {
       refuse(res, 'proxy/backend-away', { id: idOf(message) });
       return;
@@ -174,7 +175,10 @@ export class Sse implements Face {
       // Before the answer, which comes on another connection.
       accept(call);
       if (message.method === METHODS.initialize) this.#initialize(session, message, replyHooks);
-      else backend.request(session, message, waiterOn(session.socket, headOf(message), replyHooks));
+      else {
+        const waiter = waiterOn(session.socket, headOf(message), replyHooks);
+        backend.request(session, message, held(waiter, answerHolds));
+      }
       return;
     }
     const taken =

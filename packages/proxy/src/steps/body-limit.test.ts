@@ -22,6 +22,7 @@ function callWith(body: string): Call {
     incoming: undefined,
     answerer: undefined,
     replyHooks: [],
+    answerHolds: [],
     prefix: '',
   };
 }

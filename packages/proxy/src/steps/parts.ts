@@ -1,10 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { AuthzSettings } from './authorization.ts';
 import type { Part, PartServices } from './part.ts';
 import type { ToolSettings } from './tool-view.ts';
 
 /** The parts of one chain (a part is in part.ts); one whose settings are absent is not loaded. */
 export interface PartSettings {
   readonly tools?: ToolSettings | undefined;
+  readonly authz?: AuthzSettings | undefined;
 }
 
 interface Row {
@@ -19,6 +21,11 @@ const PARTS: readonly Row[] = [
   {
     setting: '--tools or --tools-override',
     open: async ({ tools }) => tools && (await import('./tool-filter.ts')).openTools(tools),
+  },
+  {
+    setting: '--authz-config',
+    open: async ({ authz }, services) =>
+      authz && (await import('./authorization.ts')).openAuthorization(authz, services),
   },
 ];
 

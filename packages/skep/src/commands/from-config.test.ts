@@ -80,7 +80,7 @@ describe('a file that is no run configuration is refused with the key that is wr
     ],
     [{ group: 'team' }, "group 'team' does not exist; create it with skep group create team"],
     [{ group: '../team' }, `"x" is not a run configuration: "group": not a group name; ${CORRECT}`],
-    [{ authz_config: { version: '1' } }, `"x" uses "authz_config", which is not available yet; ${LEAVE_OUT}`],
+    [{ audit_config: { version: '1' } }, `"x" uses "audit_config", which is not available yet; ${LEAVE_OUT}`],
     [{ mutating_webhooks: ['x'] }, `"x" uses "mutating_webhooks", which is not available yet; ${LEAVE_OUT}`],
     [
       { container_labels: { 'bad key': 'x' } },

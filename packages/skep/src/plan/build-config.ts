@@ -44,6 +44,7 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
     }),
     ...signIn.config,
     ...planned.tools,
+    ...planned.authz,
     ...withClientSecret(merged, planned),
     container_labels: inputs.labels,
     runtime: referenceTo(info),

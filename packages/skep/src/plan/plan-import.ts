@@ -34,6 +34,7 @@ import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
+import { importAuthz } from './plan-authz.ts';
 import { checkSignIn } from './plan-sign-in.ts';
 import { checkTools } from './plan-tools.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
@@ -207,10 +208,17 @@ export async function readImport(
     what: 'run configuration',
   });
   const { value: document, warnings } = fromToolhive(value, `"${path}"`, text);
+  const decoded = decodeRunConfig(document, `"${path}"`, text);
   // A file is what it says, not what another one does.
-  const { tools_override_path: _path, ...said } = decodeRunConfig(document, `"${path}"`, text);
+  const { tools_override_path: _tools, authz_config_path: _authz, ...said } = decoded;
+  const authz = await importAuthz(decoded, cwd);
   const isolated = said.isolate_network ?? isolation === 'on';
-  const config = { ...said, ...(isolated ? { isolate_network: true } : {}), ...absoluteFiles(said, cwd) };
+  const config = {
+    ...said,
+    ...authz,
+    ...(isolated ? { isolate_network: true } : {}),
+    ...absoluteFiles(said, cwd),
+  };
   checkSupported(config, path);
   const profile = withVolumes(withNetworkMode(profileOf(config, path), { isolated }), [], cwd);
   checkIsolation(

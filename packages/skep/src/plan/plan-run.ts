@@ -18,6 +18,7 @@ import { handOverByBuild, handOverByCatalogue, handOverByIndex } from './hand-ov
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
+import { planAuthz } from './plan-authz.ts';
 import { planSignIn } from './plan-sign-in.ts';
 import { planTools } from './plan-tools.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
@@ -34,6 +35,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const inputs = await checkInputs(request.values, around);
   const signIn = await planSignIn(request.values, request.settings, around.cwd);
   const tools = await planTools(request.values, around.cwd);
+  const authz = await planAuthz(request.values, around.cwd);
   const isolation = isolationOf(request, config);
   // What the flags alone say, before anything is asked.
   if (inputs.profile) {
@@ -60,7 +62,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const args = request.args ?? plan?.args ?? [];
   const name = inputs.name ?? resolved.generatedName;
   const learning = values.learn ? await planLearning(name, given, cwd) : undefined;
-  const planned: PlannedRun = { inputs, resolved, name, values, profile, signIn, tools, args };
+  const planned: PlannedRun = { inputs, resolved, name, values, profile, signIn, tools, authz, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
   const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);

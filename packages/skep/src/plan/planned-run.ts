@@ -3,6 +3,7 @@ import type { AppConfig } from '../config/app-config.ts';
 import type { PermissionProfile } from '../permissions/profile.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { CheckedInputs } from './check-inputs.ts';
+import type { AuthzConfig } from '../run-config/authz.ts';
 import type { ToolConfig } from '../run-config/tools.ts';
 import type { PlannedSignIn } from './plan-sign-in.ts';
 import type { Resolved } from './resolve-target.ts';
@@ -40,5 +41,7 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly signIn: PlannedSignIn;
   /** As it is saved; its members are undefined where clients see all tools as they are. */
   readonly tools: ToolConfig;
+  /** As it is saved; its members are undefined where everybody may use everything. */
+  readonly authz: AuthzConfig;
   readonly args: readonly string[];
 }

@@ -5,7 +5,9 @@ const parameters = { filter_tools: ['look'], tools_override: { read: { name: 'lo
 const keys = { tools_filter: ['look'], tools_override: { read: { name: 'look' } } };
 const list = { type: 'tool-filter', parameters };
 const call = { type: 'tool-call-filter', parameters };
-const other = { type: 'authorization', parameters: { config_path: '/x' } };
+const other = { type: 'upstreamswap', parameters: { config: {} } };
+const policies = { version: '1.0', type: 'cedarv1', cedar: { policies: ['x'] } };
+const authorization = { type: 'authorization', parameters: { config_data: policies, config_path: '/x' } };
 
 test.each<[string, object, object]>([
   ['no steps', { name: 'x' }, { name: 'x' }],
@@ -20,6 +22,11 @@ test.each<[string, object, object]>([
     'a step that says what the keys say',
     { ...keys, middleware_configs: [list, call] },
     { ...keys, middleware_configs: [] },
+  ],
+  [
+    'a step that authorizes',
+    { middleware_configs: [authorization] },
+    { authz_config: policies, authz_config_path: '/x', middleware_configs: [] },
   ],
   ['a step of nothing', { middleware_configs: [{ type: 'tool-filter' }] }, { middleware_configs: [] }],
   [
@@ -39,6 +46,12 @@ test.each<[string, object]>([
     { middleware_configs: [{ type: 'tool-filter', parameters: { x: 1 } }] },
   ],
   ['has parameters of no shape', { middleware_configs: [{ type: 'tool-filter', parameters: 'x' }] }],
+  ['guards nothing', { middleware_configs: [{ type: 'authorization' }] }],
+  [
+    'guards nothing in many words',
+    { middleware_configs: [{ type: 'authorization', parameters: { config_data: {} } }] },
+  ],
+  ['guards otherwise', { authz_config: { version: '1.0' }, middleware_configs: [authorization] }],
   ['is none', { middleware_configs: ['tool-filter', null] }],
 ])('a step that %s stays, to be refused', (_name, document) => {
   expect(withSteps({ ...document })).toEqual(document);

@@ -10,12 +10,19 @@ interface StepRow {
   readonly keys: Readonly<Record<string, string>>;
   /** Parameters that repeat what the workload is. */
   readonly facts?: readonly string[];
+  /** It guards something, so one that says nothing is not understood. */
+  readonly guards?: true;
 }
 
 const STEPS: readonly StepRow[] = [
   {
     types: ['tool-filter', 'tool-call-filter'],
     keys: { filter_tools: 'tools_filter', tools_override: 'tools_override' },
+  },
+  {
+    types: ['authorization'],
+    keys: { config_data: 'authz_config', config_path: 'authz_config_path' },
+    guards: true,
   },
 ];
 
@@ -44,9 +51,9 @@ function saidBy(step: unknown): readonly (readonly [string, unknown])[] | undefi
   const row = STEPS.find(({ types }) => types.includes(String(step['type'])));
   const parameters = step['parameters'] ?? {};
   if (row === undefined || !isRecord(parameters)) return undefined;
-  const { keys, facts = [] } = row;
+  const { keys, facts = [], guards = false } = row;
   const given = Object.entries(parameters).filter(([name, value]) => !facts.includes(name) && !isNone(value));
-  if (!given.every(([name]) => Object.hasOwn(keys, name))) return undefined;
+  if (!given.every(([name]) => Object.hasOwn(keys, name)) || (guards && given.length === 0)) return undefined;
   return given.map(([name, value]) => [keys[name] ?? name, value]);
 }
 

@@ -45,7 +45,7 @@ describe('a guard that is not there yet', () => {
     expect(() => read({ [key]: value })).toThrow(notThere);
     expect(() => read({ [key]: value })).toThrow(`"${key}"`);
   });
-  test.each(['audit_config', 'authz_config', 'rate_limit_config'])('is asked for by an empty %s', (key) =>
+  test.each(['audit_config', 'rate_limit_config'])('is asked for by an empty %s', (key) =>
     expect(() => read({ [key]: {} })).toThrow(notThere),
   );
   test('is not asked for by null, false, and empty texts and lists', () => {
@@ -55,7 +55,7 @@ describe('a guard that is not there yet', () => {
   test('hides in no list of steps', () => {
     const step = (type: string, parameters?: unknown) => ({ type, parameters });
     for (const one of [
-      step('authorization', { config_data: { version: '1.0' } }),
+      step('authorization'),
       step('tool-call-filter', { filter_tools: ['read'], when: 'x' }),
       step('origin', { allowed_origins: ['https://app.example'] }),
       step('bodylimit', { max_bytes: 10 }),
@@ -91,8 +91,8 @@ describe('a guard that is not there yet', () => {
     expect(() => checkKeys({ telemetry_config: { endpoint: 'x' } }, 'f')).not.toThrow();
   });
   test('is named together with all others', () => {
-    const both = { authz_config: { version: '1.0' }, rate_limit_config: {} };
-    expect(() => read(both)).toThrow('"authz_config", "rate_limit_config"');
+    const both = { upstream_swap_config: { x: 1 }, rate_limit_config: {} };
+    expect(() => read(both)).toThrow('"upstream_swap_config", "rate_limit_config"');
   });
 });
 

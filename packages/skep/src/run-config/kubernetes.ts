@@ -161,6 +161,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.read_only === true ? ['--read-only'] : []),
     ...(config.oidc_config === undefined ? [] : ['signing in (--oidc-…), so everybody may call it']),
     ...(toolsOf(config) === undefined ? [] : ['--tools and --tools-override, so clients see all tools']),
+    ...(config.authz_config === undefined ? [] : ['--authz-config, so everybody may use everything']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];

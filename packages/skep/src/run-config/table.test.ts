@@ -65,6 +65,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'oidc_config.required_scopes': texts,
   tools_filter: texts,
   tools_override: fc.dictionary(name, fc.record({ name: text, description: text }, { requiredKeys: [] })),
+  authz_config: fc.dictionary(name, fc.jsonValue()),
   hardening: fc.constantFrom('other-user', 'read-only', 'none'),
   mount_sources: fc.dictionary(name, text),
 };

@@ -99,6 +99,7 @@ describe('what this release delivers', () => {
     expect(new Set(delivered.map((row) => row.flag))).toEqual(
       new Set([
         'allow-runtime-gateway',
+        'authz-config',
         'build-with',
         'ca-cert',
         'check-timeout',

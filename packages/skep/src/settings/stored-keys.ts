@@ -110,6 +110,13 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.orEmpty<ToolOverrides | undefined>(overridesShape, undefined),
     brief: 'Other names and descriptions of tools',
   },
+  authz_config: {
+    stored: shape.orEmpty<Readonly<Record<string, unknown>> | undefined>(
+      shape.recordOf(shape.anything),
+      undefined,
+    ),
+    brief: 'Who may use what: policies, or who decides',
+  },
   hardening: {
     stored: shape.optional(shape.oneOf(...HARDENINGS)),
     local: true,
@@ -128,7 +135,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   remote_url: { notYet: true, brief: 'Address of a remote server' },
   upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
   aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },
-  authz_config: { notYet: true, brief: 'Authorization policies' },
   audit_config: { notYet: true, brief: 'Audit log' },
   validating_webhooks: { notYet: true, brief: 'Webhooks that may refuse a call' },
   mutating_webhooks: { notYet: true, brief: 'Webhooks that may change a call' },

@@ -30,7 +30,9 @@ export const toolSettings = settingsOf({ group: 'Tools, authorization and audit'
   }),
   flag('path', 'authz-config', 'Authorization configuration file', {
     key: 'authz_config_path',
+    local: true,
     placeholder: 'file',
+    notYet: false,
   }),
   flag('path', 'audit-config', 'Audit configuration file', { key: 'audit_config_path', placeholder: 'file' }),
   flag('bool', 'enable-audit', 'Audit with the default configuration', { default: false }),

@@ -1,0 +1,88 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { parseJson } from '@skep/core/json/parsed-json.ts';
+import { findMembers, rawAt, repeatedMember } from '@skep/core/json/scan.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { CedarValueJson } from './cedar-engine.ts';
+
+/** Records within records; what is deeper is dropped. */
+const MAX_LEVELS = 10;
+/** Below the largest of Cedar's decimals: 64 bits, four of its digits behind the point. */
+const MAX_DECIMAL = 922_337_203_685_477;
+/** Cedar's JSON takes an object with one of them for something other than a record. */
+const ESCAPES = new Set(['__entity', '__extn', '__expr']);
+
+/**
+ * JSON as Cedar has it: lists are sets, whole numbers are Long, others decimals of four places. Undefined for what Cedar
+ * cannot have: null, text with half a surrogate pair, numbers out of range.
+ */
+export function cedarValue(value: unknown, level = 0): CedarValueJson | undefined {
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
+  if (typeof value === 'number') return cedarNumber(value);
+  if (Array.isArray(value))
+    return value.map((one) => cedarValue(one, level)).filter((one) => one !== undefined);
+  if (!isRecord(value) || level >= MAX_LEVELS) return undefined;
+  return recordOf(Object.entries(value).map(([name, one]) => [name, cedarValue(one, level + 1)]));
+}
+
+function cedarNumber(value: number): CedarValueJson | undefined {
+  // Minus zero is no whole number to Cedar's reader.
+  if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
+  if (!(Math.abs(value) < MAX_DECIMAL)) return undefined;
+  return { __extn: { fn: 'decimal', arg: value.toFixed(4) } };
+}
+
+export type CedarRecord = Readonly<Record<string, CedarValueJson>>;
+
+/** A record of the values that there are, under names that Cedar takes for names. */
+export function recordOf(
+  entries: readonly (readonly [string, CedarValueJson | undefined])[],
+): Record<string, CedarValueJson> {
+  const kept = entries.filter(
+    ([name, one]) => one !== undefined && !ESCAPES.has(name) && name.isWellFormed(),
+  );
+  return Object.fromEntries(kept) as Record<string, CedarValueJson>;
+}
+
+/** The attributes that policies name; `all` where one of them may see every claim and argument. */
+export type Relevant = ReadonlySet<string> | 'all';
+
+export function isRelevant(relevant: Relevant, name: string): boolean {
+  return relevant === 'all' || relevant.has(name);
+}
+
+/**
+ * `arg_<name>` of each argument that is text, a number or a boolean, and `arg_<name>_present` of any other. Fails with
+ * `proxy/unauthorized` where an argument occurs twice: two readers might see different ones.
+ */
+export function argumentAttributes(args: string | undefined, relevant: Relevant): CedarRecord {
+  const found = args === undefined ? [] : relevantArguments(args, relevant);
+  return recordOf(
+    found
+      .flatMap(([name, value]): readonly [string, CedarValueJson | undefined][] =>
+        typeof value === 'object' ? [[`arg_${name}_present`, true]] : [[`arg_${name}`, cedarValue(value)]],
+      )
+      .filter(([name]) => isRelevant(relevant, name)),
+  );
+}
+
+function relevantArguments(args: string, relevant: Relevant): readonly (readonly [string, unknown])[] {
+  if (relevant === 'all') {
+    if (repeatedMember(args) !== undefined) throw new SkepError('proxy/unauthorized');
+    const value = parseJson(args);
+    return isRecord(value) ? Object.entries(value) : [];
+  }
+  const wanted = new Set(
+    [...relevant].flatMap((name) => {
+      const argument = /^arg_(?<name>.*)$/su.exec(name)?.groups?.['name'];
+      return argument === undefined ? [] : [argument, argument.replace(/_present$/u, '')];
+    }),
+  );
+  if (wanted.size === 0) return [];
+  const spans = findMembers(args, 0, wanted);
+  if (spans === undefined) throw new SkepError('proxy/unauthorized');
+  return Array.from(spans, ([name, span]) => {
+    const raw = rawAt(args, span);
+    return [name, /^[[{n]/u.test(raw) ? null : parseJson(raw)] as const;
+  });
+}
