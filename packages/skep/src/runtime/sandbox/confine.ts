@@ -75,6 +75,8 @@ export interface ConfinedDescriptors {
   readonly life?: number;
   /** The program can be sent sockets: it is a Node, with a channel to this one. */
   readonly channel?: boolean;
+  /** In the place of the program's mounts, where some of them are made meanwhile; the program ends where that fails. */
+  readonly mounts?: Promise<readonly Mount[]>;
   /** The program waits until `release` is called. */
   readonly held?: boolean;
   /** Starts bubblewrap in surroundings of its own: the command to be used for the given one. */
@@ -96,7 +98,7 @@ export interface Confined {
 export function startConfined(
   bubblewrap: Bubblewrap,
   program: ConfinedProgram,
-  { stdio, status, life, channel, held, within = (command) => command }: ConfinedDescriptors,
+  { stdio, status, life, channel, mounts, held, within = (command) => command }: ConfinedDescriptors,
 ): Confined {
   const descriptors: Stdio[] = [...stdio];
   const inputs = new Map<number, string | Uint8Array>();
@@ -107,7 +109,6 @@ export function startConfined(
     return number;
   };
   const options = [
-    ...confinedOptions(bubblewrap, program),
     ...Object.entries(identityFiles(program)).flatMap(([file, text]) => [
       '--perms',
       '0444',
@@ -129,7 +130,7 @@ export function startConfined(
   if (channel === true) add('ipc');
   const { env, command } = withoutRights(bubblewrap, program);
   options.push(...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value]));
-  const given = input(options.map((option) => `${option}\0`).join(''));
+  const given = add('pipe');
   using opened = new DisposableStack();
   const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
   const [file = '', ...args] = within([bubblewrap.program, '--args', given, '--', ...command]);
@@ -141,6 +142,13 @@ export function startConfined(
     stdio: coverInherited(descriptors, bubblewrap.inherited, devNull),
   });
   for (const [number, content] of inputs) pipeOf(child, number)?.end(content);
+  const optionsPipe = pipeOf(child, Number(given));
+  const found = (all: readonly Mount[]): void => {
+    const whole = [...confinedOptions(bubblewrap, { ...program, mounts: all }), ...options];
+    optionsPipe?.end(whole.map((option) => `${option}\0`).join(''));
+  };
+  if (mounts) mounts.then(found, () => child.kill('SIGKILL'));
+  else found(program.mounts);
   const gate = block === undefined ? undefined : pipeOf(child, Number(block));
   return { child, release: () => void gate?.end('go') };
 }

@@ -36,8 +36,6 @@ export interface WorkloadParts {
   /** The package's program as the sandbox sees it. */
   readonly command: readonly string[];
   readonly user: ConfinedUser;
-  /** What the server may write and finds again. */
-  readonly state: readonly Mount[];
   /** See `compiledAhead`. */
   readonly compiled: Awaited<ReturnType<typeof compiledAhead>>;
   /** A network of its own, with its ports forwarded; undefined for none, or that of the machine. */
@@ -47,6 +45,8 @@ export interface WorkloadParts {
 }
 
 export interface Launch extends WorkloadParts {
+  /** What the server may write and finds again, which is made while bubblewrap comes up. */
+  readonly state: Promise<readonly Mount[]>;
   readonly bubblewrap: Bubblewrap;
   readonly places: WorkloadPlaces;
   readonly opening: Opening;
@@ -125,6 +125,7 @@ function spawnWorkload(launching: Launch, networkOf: number | undefined): Spawne
     if (one !== undefined && asRoot) fchownSync(one, user.uid, user.gid);
   }
   const confined = startConfined(bubblewrap, confinedWorkload(launching), {
+    mounts: launching.state.then((state) => mountsOf(launching, state)),
     stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log],
     status,
     life,
@@ -142,9 +143,9 @@ function spawnWorkload(launching: Launch, networkOf: number | undefined): Spawne
   return { ...confined, keeper: pipe.keeper };
 }
 
-/** One workload as a confined program: its package, the running Node, and the mounts that were asked for. */
+/** One workload as a confined program: its package, the running Node, and the mounts that were asked for; without its state. */
 export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
-  const { spec, tree, node, command, user, state, compiled, network, group } = parts;
+  const { spec, command, user, compiled, network, group } = parts;
   return {
     command: [...command, ...spec.args],
     env: {
@@ -156,20 +157,27 @@ export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
       ...spec.env,
       ...(network?.kind === 'gated' ? GATED_ENV : {}),
     },
-    mounts: [
-      { source: node, target: NODE, readOnly: true },
-      { source: tree, target: APP, readOnly: true },
-      ...compiled.mounts,
-      ...state,
-      ...spec.mounts,
-      ...(spec.overlays ?? []),
-    ],
+    mounts: mountsOf(parts),
     network: network === undefined && spec.network === 'none' ? 'none' : 'joined',
     limits: spec.limits ?? DEFAULT_LIMITS,
     inGroup: group !== undefined,
     user,
     files: network === undefined ? {} : NETWORK_FILES[network.kind],
   };
+}
+
+function mountsOf(
+  { spec, tree, node, compiled }: WorkloadParts,
+  state: readonly Mount[] = [],
+): readonly Mount[] {
+  return [
+    { source: node, target: NODE, readOnly: true },
+    { source: tree, target: APP, readOnly: true },
+    ...compiled.mounts,
+    ...state,
+    ...spec.mounts,
+    ...(spec.overlays ?? []),
+  ];
 }
 
 const NETWORK_FILES = { connected: SLIRP_FILES, gated: GATED_FILES } as const;
@@ -183,35 +191,30 @@ interface Started {
 
 /** Sets up everything that the program finds, lets it go and waits until it has taken the place of bubblewrap's set-up. */
 async function startProgram(launching: Launch, { child, release }: Confined): Promise<Started> {
+  const { places, complete } = launching;
   const ended = new AbortController();
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
-  const [found, completed] = await Promise.allSettled([
-    connected(launching, ended.signal),
-    launching.complete(),
-  ]);
+  const reporting = untilFound(async () => (await readStatus(places.status)).initPid, ended.signal);
+  const found = [connected(launching), complete()] as const;
+  // It waits for nothing else, so it need not wait for us to hear of it.
+  Promise.all(found).then(release, () => {});
+  const [connecting, completed] = await Promise.allSettled([...found, reporting]);
   // Both are over when one has failed: whoever removes the workload must not meet the other.
-  if (found.status === 'rejected') throw found.reason;
   if (completed.status === 'rejected') throw completed.reason;
-  const { init, gates } = found.value;
-  if (init === undefined) return found.value;
-  release();
+  const init = await reporting;
+  // Why bubblewrap ended says more than that there was nothing to connect.
+  if (init === undefined) return { init, gates: [] };
+  if (connecting.status === 'rejected') throw connecting.reason;
   const running = async () => ((await programInside(init)) === undefined ? undefined : init);
-  return { init: await untilFound(running, ended.signal), gates };
+  return { init: await untilFound(running, ended.signal), gates: connecting.value };
 }
 
-/** The first process inside, with its network, which is connected while bubblewrap sets everything else up. */
-async function connected({ places, network, spec, opening }: Launch, ended: AbortSignal): Promise<Started> {
-  const [init, gates] = await Promise.allSettled([
-    untilFound(async () => (await readStatus(places.status)).initPid, ended),
-    opening.connected,
-  ]);
-  if (init.status === 'rejected') throw init.reason;
-  // Why bubblewrap ended says more than that there was nothing to connect.
-  if (init.value === undefined) return { init: undefined, gates: [] };
-  if (gates.status === 'rejected') throw gates.reason;
+/** Its network, which is connected while bubblewrap sets everything else up. */
+async function connected({ places, network, spec, opening }: Launch): Promise<readonly Gate[]> {
+  const gates = await opening.connected;
   if (network?.kind === 'connected') for (const port of spec.ports) await forwardPort(places, port);
-  return { init: init.value, gates: gates.value };
+  return gates;
 }
 
 /** What `ask` finds, asked again until `ended` aborts or the time is up, however long each answer takes. */

@@ -222,16 +222,25 @@ export class SandboxRuntime implements Runtime {
       const { groups } = bubblewrap;
       const making = serverState({ places, reference, tree, user: owner });
       begun.defer(async () => void (await Promise.allSettled([making.then(({ copied }) => copied)])));
-      const [{ mounts, complete, home }, group] = await Promise.all([
-        making,
+      const state = making.then(async ({ mounts, home }) => {
+        const environment = this.#environment;
+        return [...mounts, ...(await kept.dataMounts({ environment, spec, home, user: owner }))];
+      });
+      // Who starts the server hears of it when it comes to that.
+      state.catch(() => {});
+      begun.defer(async () => void (await Promise.allSettled([state])));
+      const complete = async () => {
+        await state;
+        await (await making).complete();
+      };
+      const [own, group] = await Promise.all([
+        treeParts(tree, user),
         groups && makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS),
         pipes,
       ]);
-      const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
-      const state = [...mounts, ...data];
-      const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network, group };
-      using tracing = await this.#watches.begin({ ...parts, bubblewrap, places });
-      await launch({ ...parts, bubblewrap, places, opening, complete, traced: tracing?.within });
+      const launching = { spec, tree, node, ...own, user, state, network, group, bubblewrap, places };
+      using tracing = await this.#watches.begin(launching);
+      await launch({ ...launching, opening, complete, traced: tracing?.within });
     } finally {
       this.#release(name);
     }

@@ -55,7 +55,6 @@ describe('confinedWorkload', () => {
     command: ['/skep/bin/node', '/app/x.js'],
     user: { uid: 1000, gid: 1000 },
     network: undefined,
-    state: [],
     compiled: { mounts: [], env: {} },
   });
 

@@ -31,7 +31,7 @@ export class Watches {
     if ('missing' in tracer) return undefined;
     await makeTrace(places);
     const program = firstInside(bubblewrap, command);
-    const own = state.map(({ target }) => target);
+    const own = (await state).map(({ target }) => target);
     const tracing: Tracing = watch.begin(tracer.program, { spec, program, fifo: places.trace, own });
     return tracing;
   }
