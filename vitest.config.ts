@@ -12,7 +12,8 @@ export default defineConfig({
           include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
           setupFiles: ['scripts/left-behind.ts'],
           isolate: false,
-          testTimeout: 10_000,
+          // Properties of a thousand cases, on a machine that others load.
+          testTimeout: 60_000,
           maxWorkers: Math.max(4, availableParallelism()),
         },
       },

@@ -191,12 +191,12 @@ interface Started {
 
 /** Sets up everything that the program finds, lets it go and waits until it has taken the place of bubblewrap's set-up. */
 async function startProgram(launching: Launch, { child, release }: Confined): Promise<Started> {
-  const { places, complete } = launching;
+  const { places, state, complete } = launching;
   const ended = new AbortController();
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
   const reporting = untilFound(async () => (await readStatus(places.status)).initPid, ended.signal);
-  const found = [connected(launching), complete()] as const;
+  const found = [connected(launching), state.then(complete)] as const;
   // It waits for nothing else, so it need not wait for us to hear of it.
   Promise.all(found).then(release, () => {});
   const [connecting, completed] = await Promise.allSettled([...found, reporting]);

@@ -219,27 +219,22 @@ export class SandboxRuntime implements Runtime {
       await using begun = new AsyncDisposableStack();
       const opening = begun.use(openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes }));
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
-      const { groups } = bubblewrap;
       const making = serverState({ places, reference, tree, user: owner });
-      begun.defer(async () => void (await Promise.allSettled([making.then(({ copied }) => copied)])));
-      const state = making.then(async ({ mounts, home }) => {
-        const environment = this.#environment;
-        return [...mounts, ...(await kept.dataMounts({ environment, spec, home, user: owner }))];
-      });
-      // Who starts the server hears of it when it comes to that.
-      state.catch(() => {});
-      begun.defer(async () => void (await Promise.allSettled([state])));
-      const complete = async () => {
-        await state;
-        await (await making).complete();
-      };
+      const data = { environment: this.#environment, spec, user: owner };
+      const state = making.then(async (own) => [
+        ...own.mounts,
+        ...(await kept.dataMounts({ ...data, ...own })),
+      ]);
+      const settled = Promise.allSettled([state, making.then(({ copied }) => copied)]);
+      begun.defer(async () => void (await settled));
       const [own, group] = await Promise.all([
         treeParts(tree, user),
-        groups && makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS),
+        bubblewrap.groups && makeGroup(bubblewrap.groups, places, spec.limits ?? DEFAULT_LIMITS),
         pipes,
       ]);
       const launching = { spec, tree, node, ...own, user, state, network, group, bubblewrap, places };
       using tracing = await this.#watches.begin(launching);
+      const complete = async () => (await making).complete();
       await launch({ ...launching, opening, complete, traced: tracing?.within });
     } finally {
       this.#release(name);
