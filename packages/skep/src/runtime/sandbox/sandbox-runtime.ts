@@ -202,11 +202,10 @@ export class SandboxRuntime implements Runtime {
   async start(name: string, secretEnv: WorkloadSpec['secretEnv'] = {}): Promise<void> {
     const { places, spec: saved, run } = await this.#known(name);
     const spec = { ...saved, env: { ...secretEnv, ...saved.env } };
-    const { reference } = spec;
     if (run.state === 'running') return;
     // It may have been made by an earlier release, and its sources may have changed.
     await checkMounts(spec.mounts, spec.data);
-    const tree = await packageTree(this.#environment, reference);
+    const tree = await packageTree(this.#environment, spec.reference);
     const node = await realpath(this.#environment.execPath);
     const bubblewrap = this.#bubblewrap;
     const user = await this.#userOf(spec);
@@ -219,7 +218,7 @@ export class SandboxRuntime implements Runtime {
       await using begun = new AsyncDisposableStack();
       const opening = begun.use(openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes }));
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
-      const making = serverState({ places, reference, tree, user: owner });
+      const making = serverState({ places, reference: spec.reference, tree, user: owner });
       const data = { environment: this.#environment, spec, user: owner };
       const state = making.then(async (own) => [
         ...own.mounts,
@@ -374,8 +373,7 @@ export class SandboxRuntime implements Runtime {
   }
 
   events(signal: AbortSignal) {
-    const directory = workloadsDirectory(this.#environment);
-    return sandboxEvents(directory, () => this.list(), signal);
+    return sandboxEvents(workloadsDirectory(this.#environment), () => this.list(), signal);
   }
 
   async #known(name: string) {
