@@ -88,3 +88,27 @@ test.each([
   });
   expect([own.headers.location, asked]).toEqual([expected.replace(/^\/one/u, ''), undefined]);
 });
+
+test.each(['/one', '/'])(
+  'the stream of an SSE server that puts what it is told before its address, below %s',
+  async (below) => {
+    const server = createServer((req, res) => {
+      const told = String(req.headers['x-forwarded-prefix'] ?? '');
+      res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      res.end(`event: endpoint\ndata: ${told}${below}/messages\n\n`.replace('//', '/'));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void (server.closeAllConnections(), server.close()));
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    const backend: Backend = { kind: 'sse', target: new URL(`http://127.0.0.1:${port}`) };
+    for (const [options, before] of [
+      [{}, ''],
+      [{ endpointPrefix: '/own' }, '/own'],
+    ] as const) {
+      await using proxy = await runningProxy({ backend }, options);
+      const stream = await ask(`${await entrance(proxy)}/sse`, { method: 'GET', headers: {} });
+      expect(stream.text).toContain(`data: ${`${before}/one${below}/messages`.replace('//', '/')}\n`);
+    }
+  },
+);

@@ -50,6 +50,7 @@ describe('readServersQuickly', () => {
     ['a skill', JSON.stringify([{ ...good, namespace: 'io.acme' }])],
     ['the format before server.json', JSON.stringify([{ ...good, version_detail: {} }])],
     ['a number that would be lost', '[{"name":"a/b","version":"1","description":"","_meta":{"n":1.00e400}}]'],
+    ['a member that zod drops', `[${JSON.stringify(good).slice(0, -1)},"_meta":{"__proto__":{"a":1}}}]`],
     ['deep nesting', `[${JSON.stringify(good).slice(0, -1)},"x":${nested(MAX_DEPTH - 1)}}]`],
   ])('leaves %s to readCatalogue', (_what, text) => {
     expect(readServersQuickly(Buffer.from(text))).toBeUndefined();
@@ -63,6 +64,7 @@ describe('readServersQuickly', () => {
 
   const odd = fc.oneof(
     fc.constantFrom<unknown>(null, '', 'x', 1, true, [], {}, [null], ['x'], [{}], { a: 'x' }, { a: {} }),
+    fc.constant<unknown>(JSON.parse('{"__proto__":{"a":1}}')),
     fc.jsonValue({ maxDepth: 2 }),
   );
   const members = 'name version description title websiteUrl $schema repository packages remotes _meta'.split(

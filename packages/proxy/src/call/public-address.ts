@@ -10,6 +10,8 @@ export interface AddressSettings {
 export interface PublicAddress {
   /** What stands before the proxy's own paths; empty or a path that ends without a slash. */
   readonly prefix: string;
+  /** The part of it that stands before this machine; behind it comes what the entrance has, such as a workload's name. */
+  readonly outer: string;
   /** The origin that a trusted proxy before this one named; undefined where none did. */
   readonly forwardedOrigin: string | undefined;
 }
@@ -31,8 +33,12 @@ export function publicAddress(
     const value = trustProxyHeaders ? req.headers[`x-forwarded-${name}`] : undefined;
     return typeof value === 'string' ? value.split(',', 1)[0]?.trim() : undefined;
   };
-  const before = endpointPrefix ?? asPrefix(said('prefix') ?? '');
-  return { prefix: before + prefix, forwardedOrigin: originOf(said('host'), said('port'), said('proto')) };
+  const outer = endpointPrefix ?? asPrefix(said('prefix') ?? '');
+  return {
+    prefix: outer + prefix,
+    outer,
+    forwardedOrigin: originOf(said('host'), said('port'), said('proto')),
+  };
 }
 
 /** A path as it can stand before another: one slash in front and none behind. Empty for what is none. */

@@ -185,20 +185,27 @@ describe('where a client is told to post', () => {
     expect(endpoint).toMatch(/\?session_id=[0-9a-f-]{36}$/);
   });
 
-  test('behind another entrance its name stands before the path', async () => {
-    await using proxy = await runningProxy(scriptedServer(), { mode: 'sse' });
+  test.each([
+    ['/notes', {}, ''],
+    ['/sse', {}, ''],
+    ['/messages', {}, ''],
+    ['/sse', { endpointPrefix: '/own/sse' }, '/own'],
+  ])('behind another entrance %s stands before the path, with %j', async (name, options, before) => {
+    await using proxy = await runningProxy(scriptedServer(), { mode: 'sse', ...options });
     const door = createServer();
     const port = await new Promise<number>((resolve) => {
       door.listen(0, '127.0.0.1', () => resolve(Number(Reflect.get(Object(door.address()), 'port'))));
     });
-    const serve = proxy.behind({ host: '127.0.0.1', port, prefix: '/notes' });
+    const serve = proxy.behind({ host: '127.0.0.1', port, prefix: name });
     door.on('request', (req, res) =>
-      serve(req, res, { authority: undefined, target: (req.url ?? '').slice(6) }),
+      serve(req, res, { authority: undefined, target: (req.url ?? '').slice(name.length) }),
     );
-    const stream = await openStream(`http://127.0.0.1:${port}/notes/sse`, GET);
+    const origin = `http://127.0.0.1:${port}`;
+    const stream = await openStream(`${origin}${name}/sse`, GET);
     const endpoint = (await stream.next())?.data ?? '';
-    expect(endpoint).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:${port}/notes/messages\\?session_id=`));
-    expect((await postJson(endpoint, initializeRequest(1))).status).toBe(202);
+    expect(endpoint.split('=')[0]).toBe(`${origin}${before}${name}/messages?session_id`);
+    const post = `${origin}${endpoint.slice(`${origin}${before}`.length)}`;
+    expect((await postJson(post, initializeRequest(1))).status).toBe(202);
     stream.abort();
     door.closeAllConnections();
     await new Promise((resolve) => door.close(resolve));

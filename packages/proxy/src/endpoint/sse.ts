@@ -123,9 +123,9 @@ export class Sse implements Face {
   }
 
   #endpointOf(call: Call, { key }: SseSession): string {
-    const { prefix, forwardedOrigin } = publicAddress(call, this.#options);
+    const { outer, forwardedOrigin } = publicAddress(call, this.#options);
     const origin = forwardedOrigin ?? `http://${call.authority ?? call.req.headers.host ?? ''}`;
-    return `${origin}${prefix.replace(/\/sse$/u, '')}${MESSAGES_PATH}?session_id=${key}`;
+    return `${origin}${outer.replace(/\/sse$/u, '')}${call.prefix}${MESSAGES_PATH}?session_id=${key}`;
   }
 
   #end(session: SseSession): void {

@@ -28,7 +28,10 @@ describe('an event stream passes', () => {
     expect(await through([Buffer.from(sent)])).toBe(expected);
   });
 
-  test('the same in whatever pieces it comes', async () => {
+  test('the same in whatever pieces it comes, or is refused for the same reason', async () => {
+    // What came before a refusal differs: a piece is passed on or not.
+    const outcome = (pieces: readonly Buffer[]) =>
+      through(pieces).catch((error: unknown) => `refused: ${String(error)}`);
     const piece = fc.constantFrom(
       'event: endpoint',
       'event',
@@ -57,7 +60,7 @@ describe('an event stream passes', () => {
             .slice(1)
             .map((end, n) => whole.subarray(at[n], end))
             .filter(({ length }) => length > 0);
-          expect(await through(pieces)).toBe(await through([whole]));
+          expect(await outcome(pieces)).toBe(await outcome([whole]));
         },
       ),
     );
@@ -100,7 +103,8 @@ describe('the address of an endpoint event', () => {
   test.each([
     ['/messages?s=a%2Fb&c=1,2', '', undefined, '/messages?s=a%2Fb&c=1,2'],
     ['/messages?s=1', '/p', undefined, '/p/messages?s=1'],
-    ['/p/messages?s=1', '/p', undefined, '/p/messages?s=1'],
+    ['/p/messages?s=1', '/p', undefined, '/p/p/messages?s=1'],
+    ['/messages/?s=1', '/messages', undefined, '/messages/messages/?s=1'],
     ['messages/?s=1', '', undefined, '/messages/?s=1'],
     ['?s=1', '/p', undefined, '/p/sse?s=1'],
     ['http://127.0.0.1:4001/m?s=1', '/p', undefined, '/p/m?s=1'],

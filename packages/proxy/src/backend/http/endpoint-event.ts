@@ -171,7 +171,7 @@ function valueOf(line: Buffer, field: Buffer): Buffer | undefined {
 }
 
 /** Where a stream was asked for, and how its client sees that. */
-export interface Asked extends PublicAddress {
+export interface Asked extends Omit<PublicAddress, 'outer'> {
   /** On the server. */
   readonly url: URL;
   /** The `Host` that the client named: all workloads of the front door stand there. */
@@ -180,16 +180,15 @@ export interface Asked extends PublicAddress {
 
 /**
  * The address that a server told for its messages, as a client of the proxy needs it; the query stays as it is, byte for
- * byte. The address of another host is nobody's business but its client's.
+ * byte. The server was not told of the prefix. The address of another host is nobody's business but its client's.
  */
 export function endpointFor(address: string, asked: Asked): string {
   const { prefix, forwardedOrigin } = asked;
   const there = URL.parse(asBytes(address), asked.url.href);
   if (there === null || !isOwn(there, asked)) return address;
   const path = onlyPath(there.pathname);
-  const isThere = path.startsWith(`${prefix}/`);
   const query = /\?[^#]*/u.exec(address)?.[0] ?? '';
-  return `${forwardedOrigin ?? ''}${prefix === '' || isThere ? '' : prefix}${path}${query}`;
+  return `${forwardedOrigin ?? ''}${prefix}${path}${query}`;
 }
 
 /** Bytes beyond ASCII, one a character here, as they are written in addresses. */

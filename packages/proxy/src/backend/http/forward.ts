@@ -147,7 +147,8 @@ export class Forward implements Front {
     const refused = this.#whenRefused(call);
     const pending: Pending = { res, prefix, asked, method: req.method, asker, id, seen, refused };
     const headers = towardsBackend(req, target, trustProxyHeaders);
-    if (prefix !== '') headers['x-forwarded-prefix'] = prefix;
+    // A server that puts the prefix before the address of its stream and one whose path begins so look the same here.
+    if (prefix !== '' && !isSse) headers['x-forwarded-prefix'] = prefix;
     // What is packed cannot be looked into.
     if (isSse) delete headers['accept-encoding'];
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
