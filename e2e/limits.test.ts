@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -87,13 +87,13 @@ describe.skipIf(!sandbox.available).each(users)(
     });
     afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-    function probed(limits: Limits, calls: readonly Call[]): unknown[] {
+    function probed(limits: Limits, calls: readonly Call[], programs = ''): unknown[] {
       const prober = path.join(import.meta.dirname, 'sandbox-prober.ts');
       const asked = calls.map(([method, params = {}]) => [method, params]);
       const args = [process.execPath, prober, directory, JSON.stringify({ limits }), JSON.stringify(asked)];
       const [file = '', ...rest] = [...become, ...args];
-      const env = { PATH: process.env['PATH'], HOME: directory };
-      const { status, stdout, stderr } = spawnSync(file, rest, { env, encoding: 'utf8', timeout: 60_000 });
+      const env = { PATH: `${programs}${process.env['PATH']}`, HOME: directory };
+      const { status, stdout, stderr } = spawnSync(file, rest, { env, encoding: 'utf8', timeout: 110_000 });
       if (status !== 0) throw new Error(`the prober failed: ${stderr}`);
       return JSON.parse(stdout) as unknown[];
     }
@@ -150,6 +150,15 @@ describe.skipIf(!sandbox.available).each(users)(
     ])('is ended for what it keeps on disk in %s', (_what, program) => {
       const [, end] = probed(TIGHT, [['probe/start', program], ['outside/ends']]);
       expect(end).toEqual({ exitCode: 137, exceeded: 'disk' });
+    });
+
+    test('is ended for what it keeps on disk, however long counting takes', () => {
+      const slow = path.join(directory, 'slow');
+      mkdirSync(slow);
+      writeFileSync(path.join(slow, 'du'), '#!/bin/sh\n/usr/bin/du "$@"\nexec sleep 6\n', { mode: 0o755 });
+      const later = { ...MANY_FILES, args: ['-c', `sleep 2; ${MANY_FILES.args[1] ?? ''}`] };
+      const calls: Call[] = [['probe/start', later], ['outside/ends']];
+      expect(probed(TIGHT, calls, `${slow}:`)[1]).toEqual({ exitCode: 137, exceeded: 'disk' });
     });
 
     test('is ended where what it keeps cannot be counted for all the files that it has open', () => {

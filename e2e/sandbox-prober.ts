@@ -50,7 +50,8 @@ const OUTSIDE: Readonly<Record<string, (asked: Asked, probe: ProbeCaller) => Pro
   'outside/traffic': () => runtime.traffic(spec.name),
   async 'outside/ends'({ after }, probe) {
     if (after !== undefined) probe.call(...after).catch(() => {});
-    const exitCode = await runtime.wait(spec.name, AbortSignal.timeout(30_000));
+    // Where others free as much as it takes, it is found out at the next look all the same, a minute later.
+    const exitCode = await runtime.wait(spec.name, AbortSignal.timeout(80_000));
     return { exitCode, exceeded: (await runtime.inspect(spec.name))?.exceeded };
   },
   /** What it used in the end and at most, while somebody hosted it for some seconds. */
@@ -92,7 +93,7 @@ try {
   await runtime.create(spec);
   const probe = new ProbeCaller(await runtime.attach(spec.name));
   await runtime.start(spec.name);
-  late = setTimeout(() => probe.close(), 40_000);
+  late = setTimeout(() => probe.close(), 90_000);
   for (const [method, params] of JSON.parse(calls) as [string, Asked][]) {
     answers.push(
       await (OUTSIDE[method]?.(params, probe) ?? probe.call(method, params)).catch((error: unknown) => {

@@ -16,7 +16,7 @@ const NEAR_MS = 100;
 /** What lies on disk is counted again when so many bytes less are free there, or after so long. */
 const DISK_STEP_BYTES = 32 * 1024 ** 2;
 const DISK_MS = 60_000;
-/** Counting may take no more than one part in so many of the time. */
+/** Counting may take no more than one part in so many of the time, unless all that it may keep was written since. */
 const DISK_SHARE = 20;
 /** A look goes on without waiting for others; so many times as long as it took are theirs. */
 const LOOK_SHARE = 4;
@@ -92,8 +92,10 @@ function diskWatch({ limits, keeps, init }: Guarded): () => Promise<'disk' | und
     const [free, now] = [await freeAt(keeps[0] ?? '/'), performance.now()];
     if (counted !== undefined) {
       const since = now - counted.at;
-      const wanted = counted.free - free >= DISK_STEP_BYTES || since >= DISK_MS;
-      if (!wanted || since < counted.tookMs * DISK_SHARE) return undefined;
+      const written = counted.free - free;
+      const wanted = written >= DISK_STEP_BYTES || since >= DISK_MS;
+      const isRest = since < counted.tookMs * DISK_SHARE && written < limits.disk;
+      if (!wanted || isRest) return undefined;
     }
     const bytes = (await bytesBelow(keeps)) + removedBytes(init.pid, keeps);
     counted = { free, at: performance.now(), tookMs: performance.now() - now };
