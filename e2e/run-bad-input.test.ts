@@ -8,6 +8,7 @@ import { builtBy } from './fixtures/built-by.ts';
 import { engineRelay } from './fixtures/engine-relay.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
+import { onDisk } from './fixtures/on-disk.ts';
 import { engine, ensureNodeBase, ensureScriptImage, NODE_BASE } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
 import { ask, ended, openUser, printed, type SkepResult, type TestUser } from './skep.ts';
@@ -34,17 +35,6 @@ function left(): readonly string[] {
 }
 
 const isRoot = process.getuid?.() === 0;
-
-/** What the user's state and data lie on, as mount options say. */
-function onDisk(options: string): Disposable {
-  using mounted = new DisposableStack();
-  for (const folder of ['state', 'data'].map((one) => path.join(user.dir, one))) {
-    mkdirSync(folder, { recursive: true });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'skep-test', folder]);
-    mounted.defer(() => void execFileSync('umount', [folder]));
-  }
-  return mounted.move();
-}
 
 /** Sandboxes that hold something of this user's. */
 function processes(): readonly string[] {
@@ -189,7 +179,7 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
   });
 
   test.skipIf(!there.available || !isRoot)(onKind('a disk that can only be read'), async () => {
-    using _ = onDisk('ro');
+    using _ = onDisk(user, ['state', 'data'], 'ro');
     expectRefusal(await run(), 'EROFS', `${user.dir}/`);
     expect(left()).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { SkepError } from '../errors/skep-error.ts';
 import { toTerminal } from '../errors/to-terminal.ts';
+import { nameFullDisk } from '../files/write-failure.ts';
 import { paint } from '../terminal/paint.ts';
 import { suggestion } from '../settings/did-you-mean.ts';
 import { wrapText } from '../settings/to-help.ts';
@@ -27,7 +28,7 @@ export async function runProgram<H extends Host>(
   } catch (error) {
     const { debugVariable = '' } = program;
     const debug = argv.includes('--debug') || (env[debugVariable] ?? '') !== '';
-    const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });
+    const { text, exitCode } = toTerminal(nameFullDisk(error), { color: terminal.colorErr, debug });
     terminal.err(terminal.liveErr ? fitted(text, terminal.width) : text);
     return exitCode;
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { SkepError } from '../errors/skep-error.ts';
+import type { SkepError } from '../errors/skep-error.ts';
 import { errnoOf, ifThere } from './errno.ts';
 import { makeDirectory } from './make-directory.ts';
+import { writeFailure } from './write-failure.ts';
 
 export interface AtomicWriteOptions {
   /** Permission bits of the file; default 0600. */
@@ -57,8 +58,7 @@ export async function removeEmpty(directory: string): Promise<void> {
 }
 
 function failure(what: 'write' | 'remove', path: string, cause: unknown): SkepError {
-  const message = `cannot ${what} "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`;
-  return new SkepError('file/write-failed', { message, detail: { path }, cause });
+  return writeFailure(`cannot ${what} "${path}"`, path, cause);
 }
 
 async function write(

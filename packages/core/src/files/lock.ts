@@ -5,6 +5,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
 import { systemClock } from '../time/clock.ts';
 import { removeEmpty } from './atomic-write.ts';
+import { writeFailure } from './write-failure.ts';
 import { errnoOf, ifThere } from './errno.ts';
 
 export interface LockOptions {
@@ -97,10 +98,7 @@ async function createPrivate(path: string, what: string): Promise<void> {
   } catch (cause) {
     // The directory was removed as unused; whoever locks finds the file missing and comes back.
     if (errnoOf(cause) === 'ENOENT') return;
-    throw new SkepError('file/write-failed', {
-      message: `cannot lock ${what} with "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
-      cause,
-    });
+    throw writeFailure(`cannot lock ${what} with "${path}"`, path, cause);
   }
 }
 

@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import {
+  commandUnderTest,
+  NOTHING_LEFT,
+  type CommandUnderTest,
+  type Outcome,
+} from '../command-under-test.fixture.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle, type MemoryProgram } from '../runtime/doubles/program.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
@@ -94,6 +99,30 @@ describe('skep upgrade', () => {
     expect(await shown()).toMatchObject({ url, status: 'running' });
     expect(await runs()).toBe('fake@1.0.0');
     expect((await skep.run('upgrade --undo a1')).err).toContain('no earlier version');
+  });
+
+  test.each(['stop', 'rm'])('a %s while the new version starts is the last word', async (command) => {
+    let ended: Promise<Outcome> | undefined;
+    let greeted = 0;
+    const greet = async (name: string): Promise<unknown> => {
+      greeted += 1;
+      if (greeted === 1) return { serverInfo: { name } };
+      ended ??= skep.run(`${command} a1`);
+      return new Promise(() => {});
+    };
+    skep = await commandUnderTest({ runtime, greet });
+    await ran();
+    const upgraded = await skep.run('upgrade a1 --yes');
+    expect(upgraded).toMatchObject({ status: 1, out: expect.not.stringContaining('a1 runs') });
+    expect(upgraded.err).not.toContain('again, because');
+    expect(await ended).toMatchObject({ status: 0, out: 'a1\n' });
+    if (command === 'rm') {
+      expect(await skep.left()).toEqual(NOTHING_LEFT);
+      expect(await skep.run('upgrade --undo a1')).toMatchObject({ status: 1 });
+      return;
+    }
+    expect(upgraded.err).toContain('a1 stays stopped, at npx://fake@1.0.0');
+    expect(await shown()).toMatchObject({ status: 'stopped', package: 'npx://fake@1.0.0' });
   });
 
   test('a stopped workload stays stopped', async () => {

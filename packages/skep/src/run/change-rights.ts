@@ -56,7 +56,8 @@ export async function changeRights(change: RightsChange, context: Context): Prom
     const progress = openProgress(terminal);
     const failed = `${name} runs as before, because it did not start with what was ${how === 'permit' ? 'permitted' : 'left to it'}`;
     try {
-      await swapConfig(next, current, { name, context, progress, failed });
+      const stopped = `${name} stays stopped, with the rights it had`;
+      await swapConfig(next, current, { name, context, progress, failed, stopped });
     } finally {
       progress.end();
     }

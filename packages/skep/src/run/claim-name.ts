@@ -2,9 +2,9 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
 import { makeDirectory } from '@skep/core/files/make-directory.ts';
 import type { Places } from '@skep/core/files/places.ts';
+import { writeFailure } from '@skep/core/files/write-failure.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { findRunConfig, savedNames } from '../run-config/file.ts';
@@ -80,11 +80,7 @@ async function checkPlaces(places: Places, uid: number | undefined): Promise<voi
       await makeDirectory(directory, 0o750);
       await access(directory, constants.W_OK);
     } catch (cause) {
-      throw new SkepError('file/write-failed', {
-        message: `cannot write to "${directory}": ${errnoOf(cause) ?? 'unexpected failure'}`,
-        detail: { path: directory },
-        cause,
-      });
+      throw writeFailure(`cannot write to "${directory}"`, directory, cause);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { secretsFor } from '../plan/secrets-for.ts';
 import type { Progress } from '../print/progress.ts';
@@ -16,14 +16,16 @@ export interface Swap {
   readonly progress: Progress;
   /** What a person is told where the earlier one had to be started again. */
   readonly failed: string;
+  /** The same where somebody stopped it meanwhile, so that it was not. */
+  readonly stopped: string;
 }
 
 /**
  * Makes a workload what `next` says and starts it where it ran; answers whether it runs. When it does not start, `current`
- * is back and running, and this fails with why.
+ * is back and running, and this fails with why. Where somebody stops it meanwhile it stays stopped, with `run/cancelled`.
  */
 export async function swapConfig(next: RunConfig, current: RunConfig, swap: Swap): Promise<boolean> {
-  const { name, context, progress, failed } = swap;
+  const { name, context, progress, failed, stopped } = swap;
   const { places, signal, terminal } = context;
   const status = await readStatus(places, name);
   const wasRunning = status !== undefined && shouldRun(status.status);
@@ -46,8 +48,15 @@ export async function swapConfig(next: RunConfig, current: RunConfig, swap: Swap
       await saveRunConfig(places, current);
       throw error;
     }
-    await client.start(name, { config: current, signal: through, ...(before && { secrets: before }) });
-    terminal.err(`${failed}\n`);
+    const back = client.start(name, { config: current, signal: through, ...(before && { secrets: before }) });
+    const again: unknown = await back.then(
+      () => undefined,
+      (failure: unknown) => failure,
+    );
+    // What somebody stopped or removed meanwhile stays so.
+    const isStopped = hasCode(again, 'run/cancelled');
+    if (again !== undefined && !isStopped && !hasCode(again, 'workload/not-found')) throw again;
+    if (again === undefined || isStopped) terminal.err(`${isStopped ? stopped : failed}\n`);
     throw error;
   }
 }

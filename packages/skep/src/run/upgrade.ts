@@ -9,7 +9,7 @@ import { planUpgrade, versionText, type UpgradePlan, type UpgradeRequest } from 
 import { preparationOf, sourceOf } from '../plan/preparation.ts';
 import { settingsOfMachine } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
-import { loadRunConfig } from '../run-config/file.ts';
+import { findRunConfig, loadRunConfig } from '../run-config/file.ts';
 import { deletePrevious, findPrevious, savePrevious } from '../run-config/previous.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
@@ -234,9 +234,12 @@ async function replace(next: RunConfig, current: RunConfig, work: Work): Promise
   try {
     const [before, after] = [printable(versionText(current)), printable(versionText(next))];
     const failed = `${work.name} runs ${before} again, because ${after} did not start`;
-    return await swapConfig(next, current, { ...work, failed });
+    const stopped = `${work.name} stays stopped, at ${before}`;
+    return await swapConfig(next, current, { ...work, failed, stopped });
   } catch (error) {
-    await (older ? savePrevious(places, older) : deletePrevious(places, work.name));
+    // Somebody may have removed it meanwhile, with everything that is kept for it.
+    const isThere = (await findRunConfig(places, work.name)) !== undefined;
+    await (older && isThere ? savePrevious(places, older) : deletePrevious(places, work.name));
     throw error;
   }
 }

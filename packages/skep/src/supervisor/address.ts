@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
+import { writeFailure } from '@skep/core/files/write-failure.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { members, optional, text, wholeNumber, type ShapeType } from '@skep/core/settings/shape.ts';
 import { whyNotPrivate } from './private-directory.ts';
@@ -66,8 +66,7 @@ export async function writeAddress(places: Places, address: Address): Promise<vo
     await rename(temporary, file);
   } catch (cause) {
     await rm(temporary, { force: true });
-    const message = `cannot write "${file}": ${errnoOf(cause) ?? 'unexpected failure'}`;
-    throw new SkepError('file/write-failed', { message, detail: { path: file }, cause });
+    throw writeFailure(`cannot write "${file}"`, file, cause);
   }
 }
 

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
+import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import {
   forgetAddress,
@@ -87,8 +88,10 @@ async function listen(options: DoorOptions): Promise<Listening> {
   // A full disk, most likely, and no matter of where to listen.
   if (cause instanceof SkepError && hasCode(cause, 'file/write-failed'))
     throw new SkepError('supervisor/unreachable', { message: cause.message, hint: cause.hint, cause });
+  const { reason, ...next } = whyNotWritten(places.supervisorDir, errnoOf(cause));
   throw new SkepError('supervisor/unreachable', {
-    message: `nowhere to listen: neither in "${places.supervisorDir}" nor in "${places.temp}" (${errnoOf(cause) ?? 'their paths are too long'})`,
+    message: `nowhere to listen: neither in "${places.supervisorDir}" nor in "${places.temp}" (${errnoOf(cause) === undefined ? 'their paths are too long' : reason})`,
+    ...next,
     cause,
   });
 }

@@ -11,7 +11,8 @@ import { decodeRunConfig } from '../run-config/run-config.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { Spares } from '../runtime/spares.ts';
-import { Host, type HostDeps } from './host.ts';
+import { Host } from './host.ts';
+import type { HostDeps } from './host-deps.ts';
 import { launch } from './launch.ts';
 import type { StartEvent } from './protocol.ts';
 import { RESTART } from './watch.ts';
@@ -482,6 +483,57 @@ describe('stopping and removing', () => {
     await expect(host.remove('a1')).rejects.toThrow();
     expect(await readdir(where.runConfigsDir)).toEqual(['a1.json']);
     runtime.unreachable = false;
+  });
+  test.each(['hosted', 'not hosted'])(
+    'a stop of what is %s is remembered while the engine is away',
+    async (how) => {
+      const openRuntime = async () => {
+        await runtime.probe();
+        return runtime;
+      };
+      host = newHost({ openRuntime });
+      await save('a1');
+      await start('a1');
+      if (how === 'not hosted') {
+        await host.release();
+        host = newHost({ openRuntime });
+        await claim('a1', 'running', 4_000_000);
+      }
+      runtime.unreachable = true;
+      await expect(host.stop('a1', 0)).rejects.toMatchObject({
+        code: 'runtime/engine-unreachable',
+        hint: expect.stringContaining('"a1" is stopped as soon as that works'),
+      });
+      expect(await statusOf('a1')).toBe('stopping');
+      runtime.unreachable = false;
+      (await resumed()).finish('a1');
+      await vi.waitFor(async () => expect(await statusOf('a1')).toBe('stopped'));
+      expect(await runtime.inspect('a1')).toMatchObject({ state: 'exited' });
+    },
+  );
+  test.each(['stop', 'remove'] as const)('a refused %s changes nothing, now and later', async (how) => {
+    await save('a1');
+    await start('a1');
+    await host.release();
+    const openRuntime = async (): Promise<never> => {
+      throw new SkepError('workload/other-engine');
+    };
+    host = newHost({ openRuntime });
+    const before = await readStatus(where, 'a1');
+    const asked = how === 'stop' ? host.stop('a1', 0) : host.remove('a1');
+    await expect(asked).rejects.toMatchObject({ code: 'workload/other-engine' });
+    expect(await readStatus(where, 'a1')).toEqual(before);
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
+  });
+  test('what was stopped meanwhile is changed, and does not run', async () => {
+    await save('a1');
+    await start('a1');
+    await host.stop('a1', 0);
+    const config = { ...(await loadRunConfig(where, 'a1')), port: 4002 };
+    const changed = host.start('a1', { how: 'start', tell: () => {}, signal: never, config });
+    await expect(changed).rejects.toMatchObject({ code: 'run/cancelled' });
+    expect(await loadRunConfig(where, 'a1')).toMatchObject({ port: 4002 });
+    expect(await statusOf('a1')).toBe('stopped');
   });
   test('that an engine cut short is finished, not undone, by whoever finds it', async () => {
     await save('a1');

@@ -1,55 +1,25 @@
-import type { Log } from '@skep/core/log/log.ts';
-import type { Places } from '@skep/core/files/places.ts';
+import { nameFullDisk } from '@skep/core/files/write-failure.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
-import { keepPort } from '../run-config/kept-ports.ts';
-import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import { findRunConfig, loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Spares } from '../runtime/spares.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
 import { GRACE_MS, inspectOwn } from './launch.ts';
+import type { HostDeps } from './host-deps.ts';
 import { noteData } from './kept-data.ts';
+import { keepWhatShowed } from './keep-what-showed.ts';
 import { whyStopped } from './policy.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { isUnreachable } from './unreachable.ts';
-import { writeFound } from './found-server.ts';
 import { overlaysOf } from './overlays.ts';
 import { takenPort } from './port-holder.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
-import { hostOf, isUnfinished, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
-import type { ConnectedClients } from './tell-clients.ts';
+import { hostOf, isUnfinished, openStatusRecord, readStatus, wasEnded, type StatusRecord } from './state.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
-
-export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status' | 'secrets' | 'overlays'> {
-  readonly places: Places;
-  /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
-  readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
-  /** The same for a command that has just made sure of it. */
-  readonly connectRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
-  readonly self: ProcessIdentity;
-  readonly isAlive: (process: ProcessIdentity) => boolean;
-  /** Asks a process to end (SIGTERM). */
-  readonly terminate: (pid: number) => void;
-  /** The secret variables of a workload, for a start that was not given them. */
-  readonly secretsOf: (config: RunConfig) => Promise<SecretEnv>;
-  /** Deletes the secrets that belong to this workload alone. */
-  readonly forgetSecrets: (config: RunConfig) => Promise<void>;
-  /** The log file of one workload's proxy. */
-  readonly openWorkloadLog: (config: Pick<RunConfig, 'name' | 'debug'>) => Promise<WorkloadLog>;
-  /** Absent where nothing is made ahead. */
-  readonly spares?: Spares;
-  /** Absent where no client is told. */
-  readonly clients?: ConnectedClients;
-}
-
-export interface WorkloadLog {
-  readonly log: Log;
-  close(): void;
-}
 
 export interface StartRequest extends SuperviseOptions {
   /** What the workload runs on, where whoever asks is connected to it and has made sure of it. */
@@ -64,8 +34,14 @@ export interface StartRequest extends SuperviseOptions {
   readonly config?: RunConfig | undefined;
 }
 
+type End = 'stopping' | 'removing';
+
 function withHardening({ endpoint, hardening }: Supervised): Endpoint {
   return hardening === undefined ? endpoint : { ...endpoint, hardening };
+}
+
+function endedMeanwhile(name: string, what: string): SkepError {
+  return new SkepError('run/cancelled', { message: `"${name}" was ${what} while it started`, hint: '' });
 }
 
 /** After a start, when whoever asked for it has used it for the first time. */
@@ -85,6 +61,8 @@ export class Host {
   readonly #records = new Map<string, StatusRecord>();
   /** Starts that wait or are under way, for a stop or removal that does not want them any more. */
   readonly #starts = new Map<string, Set<AbortController>>();
+  /** Whose end is under way or could not be finished, also where the disk has no room to say so. */
+  readonly #ends = new Map<string, End>();
   readonly #ending = new AbortController();
   #began = (): void => {};
 
@@ -100,6 +78,11 @@ export class Host {
     return [...new Set([...this.#hosted.keys(), ...this.#turns.keys()])];
   }
 
+  /** What somebody has begun to do to it, and is to be finished; its status may not say so on a disk that is full. */
+  endOf(name: string): End | undefined {
+    return this.#ends.get(name);
+  }
+
   /** What answers for the workload of exactly this name, while this process hosts it. */
   proxyOf(name: string): Proxy | undefined {
     return this.#hosted.get(name)?.proxy;
@@ -111,6 +94,7 @@ export class Host {
    */
   start(name: string, given: StartRequest): Promise<Endpoint> {
     if (given.config) this.#endStarts(name, 'changed');
+    else if (given.how === 'start') this.#ends.delete(name);
     const ending = new AbortController();
     const request = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
     const starts = this.#starts.get(name) ?? new Set();
@@ -124,12 +108,12 @@ export class Host {
       const elsewhere = await this.#hostedElsewhere(name);
       if (elsewhere && elsewhere.pid !== request.begunBy?.pid)
         return { url: workloadUrl(config), port: config.port };
+      if (next) await this.#refuseStopped(name, next);
       try {
         if (next) await this.#makeWay(config, next);
-        const endpoint = await this.#take(next ?? config, request);
-        await this.#keepPort(name, endpoint);
-        return endpoint;
-      } catch (error) {
+        return await this.#take(next ?? config, request);
+      } catch (failure) {
+        const error = nameFullDisk(failure);
         // What was cut short fails in its own way; why it was cut is what people must hear.
         const cause: unknown = request.signal.aborted ? request.signal.reason : error;
         await this.#recordFailure(name, request, cause);
@@ -151,12 +135,11 @@ export class Host {
       await this.#endElsewhere(name);
       // A workload in the foreground removes itself when its process is asked to end.
       if (before && (await readStatus(this.#deps.places, name)) === undefined) return true;
-      const runtime = await this.#deps.openRuntime(config.runtime);
-      await this.record(name).set('stopping');
-      await this.#hosted.get(name)?.release();
+      const runtime = await this.#begin(name, config, 'stopping');
       const seen = await inspectOwn(name, { runtime, owner: this.#deps.owner });
       if (seen) await runtime.stop(name, graceMs);
       await this.record(name).set('stopped');
+      this.#ends.delete(name);
       await this.#clearSpares();
       return seen?.state === 'running' || (before !== undefined && before.status !== 'stopped');
     });
@@ -167,23 +150,49 @@ export class Host {
     this.#endStarts(name, 'removed');
     return this.#inTurn(name, async () => {
       await this.#endElsewhere(name);
-      await this.#noteRemoval(name);
-      await this.#hosted.get(name)?.release();
+      // One that is missing or damaged must not keep the rest from being removed.
+      const config = await findRunConfig(this.#deps.places, name);
+      const runtime = await this.#begin(name, config, 'removing');
       await this.#deps.clients?.gone(name);
-      const stays = await removeWorkload(name, this.#deps, removal);
+      const stays = await removeWorkload(name, { ...this.#deps, config, runtime }, removal);
       this.#records.delete(name);
+      this.#ends.delete(name);
       await this.#clearSpares();
       return stays;
     });
   }
 
-  /** Whoever finds it half removed is to finish that, and not to start it. What cannot be written keeps nobody from removing. */
-  async #noteRemoval(name: string): Promise<void> {
-    const status = await readStatus(this.#deps.places, name).catch(() => undefined);
-    if (status && isUnfinished(status.status))
-      await this.record(name)
-        .set('removing')
-        .catch(() => {});
+  /**
+   * What a workload that is to end runs on. Whoever finds it half ended is to finish that, and not to start it, also where
+   * that does not answer now; another engine's is left as it is, with `workload/other-engine`.
+   */
+  async #begin(name: string, config: RunConfig | undefined, word: End): Promise<Runtime> {
+    const opening = this.#deps.openRuntime(config?.runtime);
+    const failure: unknown = await opening.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (hasCode(failure, 'workload/other-engine')) throw failure;
+    await this.#noteEnd(name, word);
+    await this.#hosted.get(name)?.release();
+    if (failure === undefined) return opening;
+    // Whoever watched it may have said meanwhile that its engine is away.
+    await this.#noteEnd(name, word);
+    if (!(failure instanceof SkepError)) throw failure;
+    const { message, detail, hint } = failure;
+    const later = `${hint}; "${name}" is ${word === 'stopping' ? 'stopped' : 'removed'} as soon as that works`;
+    throw new SkepError(failure.code, { message, detail, hint: later, cause: failure });
+  }
+
+  /** What cannot be written keeps nobody from ending a server, which may be what fills the disk. */
+  async #noteEnd(name: string, word: End): Promise<void> {
+    const { places, log } = this.#deps;
+    this.#ends.set(name, word);
+    const status = await readStatus(places, name).catch(() => undefined);
+    if (word === 'removing' && !(status && isUnfinished(status.status))) return;
+    await this.record(name)
+      .set(word)
+      .catch((error: unknown) => log.warn({ err: error, workload: name }, 'its end could not be noted'));
   }
 
   /** Tells connected clients of all that is hosted: the front door, whose address they are to have, has opened. */
@@ -225,6 +234,15 @@ export class Host {
     return record;
   }
 
+  /** Whoever changed a workload that ran when it began must not run one that was stopped since; it is changed all the same. */
+  async #refuseStopped(name: string, next: RunConfig): Promise<void> {
+    const { places } = this.#deps;
+    const status = await readStatus(places, name).catch(() => undefined);
+    if (status === undefined || !wasEnded(status.status)) return;
+    await saveRunConfig(places, next);
+    throw endedMeanwhile(name, 'stopped');
+  }
+
   /** Whoever takes it up where this process dies in between finds the one or the other configuration, and nothing that runs. */
   async #makeWay(now: RunConfig, next: RunConfig): Promise<void> {
     const { places, owner, openRuntime } = this.#deps;
@@ -259,8 +277,7 @@ export class Host {
     }
     this.#hosted.set(config.name, supervised);
     this.#began();
-    await this.#keepFound(config.name, supervised);
-    await this.#keepHardening(config, supervised);
+    await keepWhatShowed(config, supervised, this.#deps);
     if (this.#deps.spares) void this.#makeSpare(runtime);
     void supervised.over.finally(() => {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
@@ -285,34 +302,6 @@ export class Host {
     if (this.#hosted.size > 0) return;
     await this.#deps.spares?.clear().catch((error: unknown) => {
       this.#deps.log.warn({ err: error }, 'what was made ahead could not be removed');
-    });
-  }
-
-  /** What is known of the server is a help for later, and no reason to end it. */
-  async #keepFound(name: string, { found }: Supervised): Promise<void> {
-    const { places, log } = this.#deps;
-    if (found === undefined) return;
-    await writeFound(places, name, found).catch((error: unknown) => {
-      log.warn({ err: error, workload: name }, 'what the server said of itself could not be kept');
-    });
-  }
-
-  /** The next start begins where this one came to; what cannot be kept costs it a try. */
-  async #keepHardening({ name, hardening: before }: RunConfig, { hardening }: Supervised): Promise<void> {
-    if (hardening === before || hardening === undefined) return;
-    const { places, log } = this.#deps;
-    try {
-      await saveRunConfig(places, { ...(await loadRunConfig(places, name)), hardening });
-    } catch (error) {
-      log.warn({ err: error, workload: name }, 'how its container is held could not be remembered');
-    }
-  }
-
-  /** For a later run of that name; what cannot be kept costs an address, not a start. */
-  async #keepPort(name: string, { port }: Endpoint): Promise<void> {
-    const { places, log } = this.#deps;
-    await keepPort(places, name, port).catch((error: unknown) => {
-      log.warn({ err: error, workload: name }, 'its port could not be remembered');
     });
   }
 
@@ -358,11 +347,7 @@ export class Host {
   }
 
   #endStarts(name: string, what: 'stopped' | 'removed' | 'changed'): void {
-    for (const start of this.#starts.get(name) ?? []) {
-      start.abort(
-        new SkepError('run/cancelled', { message: `"${name}" was ${what} while it started`, hint: '' }),
-      );
-    }
+    for (const start of this.#starts.get(name) ?? []) start.abort(endedMeanwhile(name, what));
   }
 
   /** The process that hosts the workload, when it is alive and not this one. */

@@ -2,6 +2,7 @@ import { chmod, lstat, stat } from 'node:fs/promises';
 import type { Places } from '@skep/core/files/places.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { makeDirectory } from '@skep/core/files/make-directory.ts';
+import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 /** What a command believes of the files it finds: whose they are decides. */
@@ -22,8 +23,10 @@ export async function ensureOwn(
     await makeDirectory(directory, 0o700);
   } catch (cause) {
     // What stands there instead is told below.
-    if (errnoOf(cause) !== 'EEXIST')
-      throw untrusted(directory, `it cannot be made (${errnoOf(cause) ?? '?'})`);
+    if (errnoOf(cause) !== 'EEXIST') {
+      const { reason, hint } = whyNotWritten(directory, errnoOf(cause));
+      throw untrusted(directory, `it cannot be made: ${reason}`, hint);
+    }
   }
   const found = await lstat(directory);
   if (!found.isDirectory()) throw untrusted(directory, 'it is not a directory');
@@ -60,9 +63,12 @@ export async function whyNotPrivate(directory: string, uid: number | undefined):
   }
 }
 
-function untrusted(directory: string, reason: string): SkepError {
+function untrusted(directory: string, reason: string, hint = OWN): SkepError {
   return new SkepError('supervisor/unreachable', {
     message: `the directory "${directory}", where Skep keeps its state, cannot be used: ${reason}`,
-    hint: 'run skep as the user it belongs to, or set XDG_STATE_HOME and XDG_DATA_HOME to directories of your own',
+    hint,
   });
 }
+
+const OWN =
+  'run skep as the user it belongs to, or set XDG_STATE_HOME and XDG_DATA_HOME to directories of your own';

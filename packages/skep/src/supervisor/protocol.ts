@@ -3,6 +3,7 @@ import { HARDENINGS } from '../permissions/hardening.ts';
 import { foundWeight } from './found-server.ts';
 import { CODES, type Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { nameFullDisk } from '@skep/core/files/write-failure.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import {
   bool,
@@ -152,7 +153,8 @@ function fail(message?: string): never {
 
 /** What is not a SkepError keeps its text to itself. */
 export function toFailure(error: unknown): Failure {
-  const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });
+  const named = nameFullDisk(error);
+  const known = named instanceof SkepError ? named : new SkepError('internal/bug', { cause: error });
   return { code: known.code, message: known.message, hint: known.hint, detail: { ...known.detail } };
 }
 

@@ -17,6 +17,11 @@ import { isOwn } from './workload-spec.ts';
 
 export interface RemoveDeps {
   readonly places: Places;
+  /** Absent where it is missing or damaged. */
+  readonly config: RunConfig | undefined;
+  /** What it runs on. */
+  readonly runtime: Runtime;
+  /** What it ran on before, for the data that stays there. */
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   readonly owner: string;
   /** Deletes the secrets that belong to this workload alone. */
@@ -43,10 +48,7 @@ export async function removeWorkload(
   deps: RemoveDeps,
   { data = false }: Removal = {},
 ): Promise<readonly string[]> {
-  const { places, owner } = deps;
-  // One that is missing or damaged must not keep the rest from being removed.
-  const config = await findRunConfig(places, name);
-  const runtime = await deps.openRuntime(config?.runtime);
+  const { places, owner, config, runtime } = deps;
   if (await isOurs(name, runtime, owner)) {
     await runtime.stop(name, GRACE_MS);
     await runtime.remove(name);
@@ -63,7 +65,7 @@ export async function removeWorkload(
   await deleteFound(places, name);
   const log = workloadLogPath(places, name);
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
-  const stays = await settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });
+  const stays = await settleData(name, data, deps);
   // Writes, so it comes last: on a full disk what takes the room must be gone by then.
   if (data) await keepPort(places, name, undefined);
   return stays;
@@ -81,21 +83,16 @@ async function removePrevious(
   await deletePrevious(places, name);
 }
 
-interface SettleDeps extends RemoveDeps {
-  /** The runtime that is open already, and which one it is. */
-  readonly current: { readonly id: string | undefined; readonly runtime: Runtime };
-}
-
 /** Removes the data where that was asked for, or nothing is in it; answers with where data stays. */
-async function settleData(name: string, data: boolean, deps: SettleDeps): Promise<readonly string[]> {
-  const { places, owner, current } = deps;
+async function settleData(name: string, data: boolean, deps: RemoveDeps): Promise<readonly string[]> {
+  const { places, owner, config, runtime: current } = deps;
   const stays: string[] = [];
   for (const { runtime: reference, where } of await readKept(places, name)) {
-    const isCurrent = reference === undefined || reference.id === current.id;
+    const isCurrent = reference === undefined || reference.id === config?.runtime?.id;
     if (data) {
-      const runtime = isCurrent ? current.runtime : await deps.openRuntime(reference);
+      const runtime = isCurrent ? current : await deps.openRuntime(reference);
       await runtime.removeData(name, owner);
-    } else if (!isCurrent || (await current.runtime.holdsData(name, owner))) {
+    } else if (!isCurrent || (await current.holdsData(name, owner))) {
       stays.push(...where);
       continue;
     }

@@ -67,12 +67,12 @@ export async function resume(deps: ResumeDeps): Promise<Resume> {
 /** True when nothing is left to do for it. */
 async function attempt(name: string, { host, places, signal, log }: ResumeDeps): Promise<boolean> {
   try {
-    const status = await readStatus(places, name);
-    if (status === undefined || !isUnfinished(status.status)) return true;
-    if (shouldRun(status.status)) await host.start(name, { how: 'resume', tell: tellNobody, signal });
-    else if (status.status === 'removing') await host.remove(name);
+    const was = host.endOf(name) ?? (await readStatus(places, name))?.status;
+    if (was === undefined || !isUnfinished(was)) return true;
+    if (shouldRun(was)) await host.start(name, { how: 'resume', tell: tellNobody, signal });
+    else if (was === 'removing') await host.remove(name);
     else await host.stop(name, GRACE_MS);
-    log.info({ workload: name, was: status.status }, 'taken up');
+    log.info({ workload: name, was }, 'taken up');
     return true;
   } catch (error) {
     log.warn({ err: error, workload: name }, 'could not be taken up');

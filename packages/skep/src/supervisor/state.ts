@@ -111,7 +111,12 @@ export function isUnfinished(status: StatusWord): boolean {
 
 /** True for what should run whenever a supervisor can make it: it survives a crash and a reboot. */
 export function shouldRun(status: StatusWord): boolean {
-  return isUnfinished(status) && status !== 'stopping' && status !== 'removing';
+  return isUnfinished(status) && !wasEnded(status);
+}
+
+/** True for what somebody does not want to run any more. */
+export function wasEnded(status: StatusWord): boolean {
+  return status === 'stopped' || status === 'stopping' || status === 'removing';
 }
 
 type IsAlive = (process: ProcessIdentity) => boolean;

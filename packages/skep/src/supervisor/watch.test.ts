@@ -1,4 +1,5 @@
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
@@ -79,6 +80,19 @@ test('a fault while a workload is watched is told in its status and ends nothing
   runtime.end('a1', 1);
   await over;
   expect(statuses).toEqual(['error']);
+});
+
+test('a server that ends while the disk is full is started again', async () => {
+  const { runtime, statuses, again, over, end } = await watched({
+    write(status) {
+      if (statuses.length === 0 && status === 'starting') throw new SkepError('file/write-failed');
+    },
+  });
+  runtime.end('a1', 1);
+  await Promise.race([again, over]);
+  expect(runtime.startsOf('a1')).toBe(2);
+  end();
+  await over;
 });
 
 test('a workload whose status cannot be written any more does not end the supervisor', async () => {

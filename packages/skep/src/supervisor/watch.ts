@@ -1,3 +1,4 @@
+import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
@@ -47,7 +48,7 @@ const RECONNECT = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
  */
 export async function watch(config: RunConfig, watched: Watched): Promise<void> {
   try {
-    await follow(config, watched);
+    await follow(config, { ...watched, status: whereThereIsRoom(watched) });
   } catch (error) {
     if (watched.signal.aborted) return;
     watched.log.error({ err: error }, 'watching the workload failed');
@@ -60,6 +61,20 @@ export async function watch(config: RunConfig, watched: Watched): Promise<void> 
       watched.log.error({ err: cause }, 'the status could not be written');
     });
   }
+}
+
+/** A disk that is full by now is no reason to leave a server to itself; what is written next is true again. */
+function whereThereIsRoom({ status, log }: Watched): StatusRecord {
+  return {
+    async set(word, context) {
+      try {
+        await status.set(word, context);
+      } catch (error) {
+        if (!hasCode(error, 'file/write-failed')) throw error;
+        log.warn({ err: error, status: word }, 'the status could not be written');
+      }
+    },
+  };
 }
 
 async function follow(config: RunConfig, watched: Watched): Promise<void> {

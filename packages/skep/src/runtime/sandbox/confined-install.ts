@@ -2,6 +2,8 @@ import { chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sizeText } from '../../permissions/limits.ts';
 import type { Mount } from '../../permissions/mounts.ts';
+import { whyNotWritten } from '@skep/core/files/write-failure.ts';
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import { notFetched } from '../gateway/failure.ts';
 import type { PackageGateway } from '../gateway/gateway.ts';
 import type { Bubblewrap, ConfinedProgram } from './confine.ts';
@@ -63,12 +65,21 @@ export async function installConfined(install: ConfinedInstall): Promise<Program
   try {
     const both = AbortSignal.any([signal, size.tooLarge]);
     const end = await runToItsEnd(bubblewrap, confined, both, install);
-    if (end.exceeded === undefined) return end;
+    if (end.exceeded === undefined && (end.status === 0 || !FULL.test(end.said))) return end;
+    if (end.exceeded === undefined) throw diskFull(specifier, stage);
     throw notFetched(specifier, `what fetches it used more than ${sizeText(end.exceeded)} of memory`);
   } catch (error) {
     if (size.tooLarge.aborted && !signal.aborted) throw notFetched(specifier, 'it is larger than 4 GiB');
     throw error;
   }
+}
+
+/** As package managers, compilers and the kernel say it. */
+const FULL = /\bENOSPC\b|no space left on device|\bEDQUOT\b|disk quota exceeded/i;
+
+function diskFull(specifier: string, stage: string): SkepError {
+  const { reason, ...next } = whyNotWritten(stage, 'ENOSPC');
+  return notFetched(specifier, reason, next);
 }
 
 function ownMounts(stage: string): readonly Mount[] {

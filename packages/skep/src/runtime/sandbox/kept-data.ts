@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import { writeFailure } from '@skep/core/files/write-failure.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { DATA_PATH, partOf } from '../../permissions/data-paths.ts';
 import type { Mount } from '../../permissions/mounts.ts';
@@ -73,8 +74,7 @@ async function ensureDirectory(directory: string, owner?: number) {
     made = await mkdir(directory, { recursive: true, mode: 0o700 });
   } catch (cause) {
     if (errnoOf(cause) !== 'EEXIST') {
-      const message = `cannot make "${directory}", where the server keeps its data: ${errnoOf(cause) ?? ''}`;
-      throw new SkepError('file/write-failed', { message, cause });
+      throw writeFailure(`cannot make "${directory}", where the server keeps its data`, directory, cause);
     }
   }
   const found = await lstat(directory);

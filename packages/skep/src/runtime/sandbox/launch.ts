@@ -1,9 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, constants, fchownSync, openSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
+import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mounts.ts';
@@ -93,12 +95,21 @@ export async function launch(launching: Launch): Promise<void> {
   }
   // A program that ended before it was seen did run; bubblewrap has written its exit code.
   if ((await readStatus(places.status)).exitCode !== undefined) return;
+  // What it says goes to a file, and its first process into another, which are removed now.
+  const full = await isFull(places.directory);
   await kill(child, places);
   await untilLogged(places, keeper);
-  const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ') || 'bubblewrap gave no reason';
+  const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ');
+  const { reason, ...next } =
+    said === '' && full ? whyNotWritten(places.directory, 'ENOSPC') : { reason: said };
   throw new SkepError('runtime/start-failed', {
-    message: `workload "${spec.name}" could not be started in the sandbox: ${said}`,
+    message: `workload "${spec.name}" could not be started in the sandbox: ${reason || 'bubblewrap gave no reason'}`,
+    ...next,
   });
+}
+
+async function isFull(directory: string): Promise<boolean> {
+  return (await statfs(directory)).bavail === 0;
 }
 
 /** Says nothing any more after a crash of the machine, because nothing runs. */

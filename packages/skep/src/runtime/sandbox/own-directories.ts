@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { findProgram } from '../find-program.ts';
 import { identify } from './linux-process.ts';
@@ -51,8 +52,10 @@ export async function moveIntoPlace(
   } catch (cause) {
     const code = errnoOf(cause);
     if (code === 'ENOTEMPTY' || code === 'EEXIST') return;
+    const { reason, ...next } = whyNotWritten(target, code);
     throw new SkepError('runtime/prefetch-failed', {
-      message: `cannot write "${target}": ${code ?? 'unexpected failure'}`,
+      message: `cannot write "${target}": ${reason}`,
+      ...next,
       cause,
     });
   }
