@@ -13,7 +13,7 @@ import { ask, openUser, type SkepResult, type TestUser } from './skep.ts';
 
 const components = { docker: await component('engine'), sandbox: await component('sandbox') };
 const isRoot = process.getuid?.() === 0;
-const PACKAGE = 'skep-test-moody';
+const PACKAGE = 'skep-test-full';
 
 let user: TestUser;
 /** Names on a shared engine must not meet those of another test run. */
@@ -29,7 +29,7 @@ function containers(): readonly string[] {
 function left(): readonly string[] {
   const kept = /(?:statuses|runconfigs|sandbox)\/.+|packages\/\..+/;
   const all = execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' }).split('\n');
-  const processes = all.filter((line) => line.includes('bwrap') && line.includes(user.dir));
+  const processes = all.filter((line) => line.includes('bwrap') && line.includes(PACKAGE));
   return [...containers(), ...user.leftFiles().filter((file) => kept.test(file)), ...processes];
 }
 
