@@ -104,6 +104,19 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     load: async () => (await import('./commands/export.ts')).exportCommand,
   },
   {
+    name: 'authz',
+    group: look,
+    brief: 'Look at who may use what',
+    members: [
+      {
+        name: 'explain',
+        brief: 'Say why a caller may or may not use something',
+        argument: 'workload',
+        load: async () => (await import('./commands/authz-explain.ts')).authzExplain,
+      },
+    ],
+  },
+  {
     name: 'connect',
     group: clients,
     brief: 'Write servers into the configuration of MCP clients',

@@ -6,9 +6,23 @@ import type * as Cedar from '@cedar-policy/cedar-wasm/web';
 
 export type CedarEngine = Pick<
   typeof Cedar,
-  'policyToJson' | 'preparsePolicySet' | 'checkParseEntities' | 'statefulIsAuthorized'
+  | 'checkParseEntities'
+  | 'isAuthorized'
+  | 'policyToJson'
+  | 'policyToText'
+  | 'preparsePolicySet'
+  | 'statefulIsAuthorized'
 >;
-export type { CedarValueJson, EntityJson, Response, TypeAndId } from '@cedar-policy/cedar-wasm/web';
+export type {
+  AuthorizationCall,
+  CedarValueJson,
+  Clause,
+  EntityJson,
+  Expr,
+  PolicyJson,
+  Response,
+  TypeAndId,
+} from '@cedar-policy/cedar-wasm/web';
 
 let loading: Promise<CedarEngine> | undefined;
 

@@ -1,7 +1,6 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { findMembers, rawAt, repeatedMember } from '@skep/core/json/scan.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { CedarValueJson } from './cedar-engine.ts';
 
 /** Records within records; what is deeper is dropped. */
@@ -52,11 +51,12 @@ export function isRelevant(relevant: Relevant, name: string): boolean {
 }
 
 /**
- * `arg_<name>` of each argument that is text, a number or a boolean, and `arg_<name>_present` of any other. Fails with
- * `proxy/unauthorized` where an argument occurs twice: two readers might see different ones.
+ * `arg_<name>` of each argument that is text, a number or a boolean, and `arg_<name>_present` of any other. Undefined where an
+ * argument occurs twice: two readers might see different ones.
  */
-export function argumentAttributes(args: string | undefined, relevant: Relevant): CedarRecord {
+export function argumentAttributes(args: string | undefined, relevant: Relevant): CedarRecord | undefined {
   const found = args === undefined ? [] : relevantArguments(args, relevant);
+  if (found === undefined) return undefined;
   return recordOf(
     found
       .flatMap(([name, value]): readonly [string, CedarValueJson | undefined][] =>
@@ -66,9 +66,12 @@ export function argumentAttributes(args: string | undefined, relevant: Relevant)
   );
 }
 
-function relevantArguments(args: string, relevant: Relevant): readonly (readonly [string, unknown])[] {
+function relevantArguments(
+  args: string,
+  relevant: Relevant,
+): readonly (readonly [string, unknown])[] | undefined {
   if (relevant === 'all') {
-    if (repeatedMember(args) !== undefined) throw new SkepError('proxy/unauthorized');
+    if (repeatedMember(args) !== undefined) return undefined;
     const value = parseJson(args);
     return isRecord(value) ? Object.entries(value) : [];
   }
@@ -80,9 +83,11 @@ function relevantArguments(args: string, relevant: Relevant): readonly (readonly
   );
   if (wanted.size === 0) return [];
   const spans = findMembers(args, 0, wanted);
-  if (spans === undefined) throw new SkepError('proxy/unauthorized');
-  return Array.from(spans, ([name, span]) => {
-    const raw = rawAt(args, span);
-    return [name, /^[[{n]/u.test(raw) ? null : parseJson(raw)] as const;
-  });
+  return (
+    spans &&
+    Array.from(spans, ([name, span]) => {
+      const raw = rawAt(args, span);
+      return [name, /^[[{n]/u.test(raw) ? null : parseJson(raw)] as const;
+    })
+  );
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Identity } from '@skep/auth/token/identity.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { LRUCache } from 'lru-cache';
 import { callerOf, type Caller } from './caller.ts';
@@ -12,11 +11,12 @@ import {
   type TypeAndId,
 } from './cedar-engine.ts';
 import { argumentAttributes, isRelevant, recordOf, type Relevant } from './cedar-values.ts';
+import { reportPolicies, type PolicyReport, type Request } from './cedar-report.ts';
 import { HINTS, OPERATIONS, type Authorizer, type Question } from './question.ts';
 import { relevantTo } from './relevant.ts';
 import { invalidRules, type CedarRules } from './rules.ts';
 
-/** What came of one question, and why. */
+/** What came of one question. */
 export interface Verdict {
   readonly allowed: boolean;
   /** Policies that decided, as `policy0`; none where no policy permits. */
@@ -25,9 +25,16 @@ export interface Verdict {
   readonly errors: readonly { readonly policy: string; readonly message: string }[];
 }
 
+/** With what each policy says of it. */
+export interface Explanation extends Verdict {
+  /** The caller as policies see it; undefined for one without a subject, who may use nothing. */
+  readonly caller: Pick<Caller, 'uid' | 'parents'> | undefined;
+  readonly policies: readonly PolicyReport[];
+}
+
 export interface CedarAuthorizer extends Authorizer {
   /** Decides anew, and tells why. */
-  readonly explain: (identity: Identity, question: Question) => Verdict;
+  readonly explain: (identity: Identity, question: Question) => Explanation;
   /** The attributes that policies name. */
   readonly relevant: Relevant;
 }
@@ -56,22 +63,28 @@ export async function openCedar(rules: CedarRules, { name, log }: CedarServices)
   const relevant = relevantTo(parsePolicies(cedar, rules.policies));
   const policies = prepare(cedar, rules.policies);
   const entities = readEntities(cedar, rules.entities);
+  const inTerms = (caller: Caller, question: Question): Request | undefined => {
+    const terms = termsOf(caller, question, { server: name, relevant });
+    if (terms === undefined) return undefined;
+    const { principal, action, resource, context } = terms;
+    return {
+      principal: principal.uid,
+      action: action.uid,
+      resource: resource.uid,
+      context,
+      entities: merged(entities, [principal, action, resource]),
+      validateRequest: false,
+    };
+  };
   const evaluate = (caller: Caller, question: Question): Verdict => {
     try {
-      const asked = requestOf(caller, question, { server: name, relevant });
-      const answer = cedar.statefulIsAuthorized({
-        principal: asked.principal.uid,
-        action: asked.action.uid,
-        resource: asked.resource.uid,
-        context: asked.context,
-        entities: merged(entities, [asked.principal, asked.action, asked.resource]),
-        preparsedPolicySetId: policies,
-        validateRequest: false,
-      });
+      const asked = inTerms(caller, question);
+      if (asked === undefined) return DENIED;
+      const answer = cedar.statefulIsAuthorized({ ...asked, preparsedPolicySetId: policies });
       if (answer.type === 'success') return verdictOf(answer.response);
       log.error({ errors: answer.errors.map(({ message }) => message) }, 'a request could not be authorized');
-    } catch (error) {
-      if (!(error instanceof SkepError)) log.error({ err: error }, 'a request could not be authorized');
+    } catch (err) {
+      log.error({ err }, 'a request could not be authorized');
     }
     return DENIED;
   };
@@ -103,7 +116,10 @@ export async function openCedar(rules: CedarRules, { name, log }: CedarServices)
     },
     explain(identity, question) {
       const caller = callerOf(identity, rules, relevant);
-      return caller === undefined ? DENIED : evaluate(caller, question);
+      const asked = caller && inTerms(caller, question);
+      if (caller === undefined || asked === undefined) return { ...DENIED, caller, policies: [] };
+      const reports = reportPolicies(cedar, rules.policies, asked);
+      return { ...evaluate(caller, question), caller, policies: reports };
     },
   };
 }
@@ -151,34 +167,32 @@ function uidKey({ type, id }: TypeAndId): string {
   return JSON.stringify([type, id]);
 }
 
-interface Asked {
+interface Terms {
   readonly principal: EntityJson;
   readonly action: EntityJson;
   readonly resource: EntityJson;
   readonly context: EntityJson['attrs'];
 }
 
-/** The question in Cedar's terms. */
-function requestOf(
+/** The question in Cedar's terms; undefined for a name that it cannot have, and for arguments that occur twice. */
+function termsOf(
   { uid, parents, claims }: Caller,
   { kind, id, args, hints }: Question,
   { server, relevant }: { readonly server: string; readonly relevant: Relevant },
-): Asked {
+): Terms | undefined {
   const { operation, action } = OPERATIONS[kind];
-  if (id === '' || !id.isWellFormed()) throw new SkepError('proxy/unauthorized');
-  const argumentsOf = argumentAttributes(args, relevant);
+  const given = argumentAttributes(args, relevant);
+  if (id === '' || !id.isWellFormed() || given === undefined) return undefined;
   const own = kind === 'resource' ? { uri: id } : {};
   return {
     principal: { uid, attrs: { ...claims }, parents: [...parents] },
     action: { uid: { type: 'Action', id: action }, attrs: { operation: action }, parents: [] },
     resource: {
       uid: { type: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`, id },
-      attrs: recordOf(
-        Object.entries({ ...hints, ...argumentsOf, ...own, name: id, operation, feature: kind }),
-      ),
+      attrs: recordOf(Object.entries({ ...hints, ...given, ...own, name: id, operation, feature: kind })),
       parents: [{ type: 'MCP', id: server }],
     },
-    context: { ...claims, ...argumentsOf },
+    context: { ...claims, ...given },
   };
 }
 
