@@ -1,8 +1,9 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { Backend, Front, Health } from './backend/backend.ts';
+import { endpointPath, type Backend, type Front, type Health } from './backend/backend.ts';
 import { Conversations } from './backend/http/conversations.ts';
 import { Forward } from './backend/http/forward.ts';
+import { Upstream } from './backend/http/upstream.ts';
 import type { OpenLink } from './backend/link.ts';
 import { EraLink } from './backend/modern/era-link.ts';
 import { Mux } from './backend/mux/mux.ts';
@@ -45,15 +46,16 @@ export function frontOf(options: FrontOptions): Front {
     });
     return new MessageFront(mux, options.mode, options);
   }
-  const { kind, target } = backend;
-  const conversations = new Conversations({ ...options, kind, target });
+  const upstream = new Upstream(backend);
+  const conversations = new Conversations({ ...options, ...backend, upstream });
+  const { kind } = backend;
   if (looksInside)
     return new MessageFront(conversations, kind === 'sse' ? 'sse' : 'streamable-http', options);
   // Whoever runs the proxy has no client for the older transport.
-  if (kind === 'sse') return new Forward({ ...options, backend, greeter: conversations });
+  if (kind === 'sse') return new Forward({ ...options, backend, upstream, greeter: conversations });
   const messages = new MessageFront(conversations, 'streamable-http', options);
   return new RelayFront(
-    (carryOver) => new Forward({ ...options, backend, carryOver }),
+    (carryOver) => new Forward({ ...options, backend, upstream, carryOver }),
     messages,
     conversations,
   );
@@ -148,7 +150,9 @@ class MessageFront implements Front {
   readonly #face: Face;
 
   constructor(port: BackendPort, mode: FrontOptions['mode'], options: FrontOptions) {
-    const withPort = { ...options, backend: port };
+    const { backend } = options;
+    const path = backend.kind === 'stdio' ? undefined : endpointPath(backend);
+    const withPort = { ...options, backend: port, path };
     this.#port = port;
     this.#face = mode === 'sse' ? new Sse(withPort) : new StreamableHttp(withPort);
     this.answerer = this.#face;

@@ -25,12 +25,31 @@ export interface StdioBackend {
  */
 export interface HttpBackend {
   readonly kind: 'http' | 'sse';
-  /** Scheme, host and port only. */
+  /** Scheme, host and port; of a server elsewhere its whole address. */
   readonly target: URL;
+  /** Present for a server elsewhere. */
+  readonly remote?: RemoteAccess | undefined;
+}
+
+/** How a server elsewhere is reached (docs/behaviour/proxy.md#remote-servers). */
+export interface RemoteAccess {
+  /** False refuses addresses that are not public, also behind host names. */
+  readonly allowPrivate: boolean;
+  /** Extra certificate authorities, PEM. */
+  readonly ca?: readonly string[] | undefined;
+  /** Stand for what clients send of these names. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Where servers of either kind, and the proxy in front of them, have their endpoint. */
 export const ENDPOINT_PATHS = { http: '/mcp', sse: '/sse' } as const;
+
+/** Where the proxy of a server that speaks HTTP has its endpoint: there where a server elsewhere has its own. */
+export function endpointPath({ kind, target, remote }: HttpBackend): string {
+  if (remote === undefined) return ENDPOINT_PATHS[kind];
+  if (target.pathname !== '/') return target.pathname;
+  return kind === 'sse' ? ENDPOINT_PATHS.sse : '/';
+}
 
 export type Backend = StdioBackend | HttpBackend;
 

@@ -1,21 +1,31 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { ownAuthority } from '../doubles/own-authority.ts';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { started, TIMEOUT_MS } from '../doubles/started-mux.ts';
 import { portContract } from './contract.ts';
 import { Conversations } from './http/conversations.ts';
+import { Upstream } from './http/upstream.ts';
 
 portContract('stdio', async (script) => {
   const { mux, server, clock } = await started(script);
   return { port: mux, server, clock, [Symbol.asyncDispose]: async () => mux.close() };
 });
 
-for (const kind of ['http', 'sse'] as const) {
-  portContract(kind === 'http' ? 'streamable HTTP' : 'SSE', async (script) => {
-    const server = await scriptedHttpServer(kind, script);
+const authority = ownAuthority();
+
+for (const [name, kind, tls] of [
+  ['streamable HTTP', 'http', undefined],
+  ['SSE', 'sse', undefined],
+  ['remote streamable HTTP', 'http', authority],
+  ['remote SSE', 'sse', authority],
+] as const) {
+  portContract(name, async (script) => {
+    const server = await scriptedHttpServer(kind, script, tls);
     const clock = manualClock();
     const port = new Conversations({
       ...server.backend,
+      upstream: new Upstream(server.backend),
       clock,
       log: silentLog,
       requestTimeoutMs: TIMEOUT_MS,

@@ -16,7 +16,6 @@ const OPTIONAL = [
   'mutating-webhook',
   'validating-webhook',
   'authorization',
-  'header-forward',
   'outgoing-token',
 ] as const;
 
@@ -36,7 +35,6 @@ const ORDER = [
   'mutating-webhook',
   'validating-webhook',
   'authorization',
-  'header-forward',
   'outgoing-token',
   'transport',
 ];

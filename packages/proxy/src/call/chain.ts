@@ -39,7 +39,6 @@ export const CHAIN = [
   { name: 'mutating-webhook', reads: ['message', 'identity'], writes: ['message'] },
   { name: 'validating-webhook', reads: ['message', 'identity'], writes: ['response'] },
   { name: 'authorization', reads: ['message', 'identity'], writes: ['message', 'replies'] },
-  { name: 'header-forward', reads: ['head'], writes: ['head'] },
   { name: 'outgoing-token', reads: ['identity'], writes: ['credentials'] },
   { name: 'transport', reads: ['body', 'identity', 'message'], writes: ['response'] },
 ] as const satisfies readonly Row[];

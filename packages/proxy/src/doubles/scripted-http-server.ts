@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { text } from 'node:stream/consumers';
-import type { HttpBackend } from '../backend/backend.ts';
+import { ENDPOINT_PATHS, type HttpBackend } from '../backend/backend.ts';
+import type { Authority } from './own-authority.ts';
 import { Inbox, INITIALIZED, type Received, type Script, type ScriptedServer } from './scripted-server.ts';
 
 /** As a scripted server over a pipe, for servers that speak HTTP; what it says by itself is said in every session. */
@@ -23,16 +31,20 @@ interface Session {
   stream: ServerResponse | undefined;
 }
 
-/** An MCP server over HTTP, which answers like the one over a pipe (scripted-server.ts). */
+/**
+ * An MCP server over HTTP, which answers like the one over a pipe (scripted-server.ts); with an authority one elsewhere, over
+ * TLS.
+ */
 export async function scriptedHttpServer(
   kind: HttpBackend['kind'],
   script: Script = () => undefined,
+  tls?: Authority,
 ): Promise<ScriptedHttpServer> {
   const inbox = new Inbox();
   const sessions = new Map<string, Session>();
   const headers: IncomingMessage['headers'][] = [];
   const answer = kind === 'sse' ? overSse : overHttp;
-  const server = createServer((req, res) => {
+  const serve: RequestListener = (req, res) => {
     headers.push(req.headers);
     const take = (line: string, session: Session): void => {
       const message = inbox.put(line);
@@ -44,10 +56,18 @@ export async function scriptedHttpServer(
       reply(message, message.method === 'initialize' ? INITIALIZED : { echo: message.params ?? null });
     };
     void answer({ req, res, sessions, take });
-  });
+  };
+  const server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
   const port = await listening(server);
   return {
-    backend: { kind, target: new URL(`http://127.0.0.1:${port}`) },
+    backend:
+      tls === undefined
+        ? { kind, target: new URL(`http://127.0.0.1:${port}`) }
+        : {
+            kind,
+            target: new URL(`https://localhost:${port}${ENDPOINT_PATHS[kind]}`),
+            remote: { allowPrivate: true, ca: [tls.cert], headers: {} },
+          },
     received: inbox.messages,
     headers,
     heard: (matches) => inbox.first(matches),

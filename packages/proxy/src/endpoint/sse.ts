@@ -27,12 +27,13 @@ import { principalOf } from '../call/principal.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 
-const SSE_PATH = ENDPOINT_PATHS.sse;
 const MESSAGES_PATH = '/messages';
 /** Each is an open connection; more than this are refused. */
 const MAX_SESSIONS = 4096;
 
 interface SseOptions extends AddressSettings {
+  /** Where its stream is; `/sse` by default. */
+  readonly path?: string | undefined;
   readonly backend: BackendPort;
   readonly clock: Clock;
   readonly unread: UnreadBudget;
@@ -52,18 +53,19 @@ interface SseSession extends Peer {
  */
 export class Sse implements Face {
   readonly transport = 'sse';
-  readonly path = SSE_PATH;
+  readonly path: string;
   readonly #options: SseOptions;
   readonly #sessions = new Map<string, SseSession>();
 
   constructor(options: SseOptions) {
     this.#options = options;
+    this.path = options.path ?? ENDPOINT_PATHS.sse;
   }
 
   readonly step: Step = (call) => {
     const { req, res, path } = call;
-    const method = path === SSE_PATH ? 'GET' : 'POST';
-    if (path !== SSE_PATH && path !== MESSAGES_PATH) refuse(res, 'proxy/no-route');
+    const method = path === this.path ? 'GET' : 'POST';
+    if (path !== this.path && path !== MESSAGES_PATH) refuse(res, 'proxy/no-route');
     else if (req.method !== method)
       refuse(res, 'proxy/method-not-allowed', { headers: { Allow: `${method}, OPTIONS` } });
     else if (method === 'GET') this.#open(call);

@@ -19,17 +19,17 @@ import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 import { waiterFor } from './waiters.ts';
 
-const ENDPOINT_PATH = ENDPOINT_PATHS.http;
-
 interface StreamableHttpOptions extends SessionsOptions {
   readonly backend: BackendPort;
+  /** Where it is; `/mcp` by default. */
+  readonly path?: string | undefined;
   readonly unread: UnreadBudget;
 }
 
-/** The MCP endpoint: POST, GET and DELETE on `/mcp` (docs/behaviour/proxy.md#streamable-http). */
+/** The MCP endpoint: POST, GET and DELETE (docs/behaviour/proxy.md#streamable-http). */
 export class StreamableHttp implements Face {
   readonly transport = 'streamable-http';
-  readonly path = ENDPOINT_PATH;
+  readonly path: string;
   readonly #clock: Clock;
   readonly #backend: BackendPort;
   readonly #sessions: Sessions;
@@ -37,6 +37,7 @@ export class StreamableHttp implements Face {
   readonly #calls: ModernCalls;
 
   constructor(options: StreamableHttpOptions) {
+    this.path = options.path ?? ENDPOINT_PATHS.http;
     this.#clock = options.clock;
     this.#backend = options.backend;
     this.#sessions = new Sessions(options);
@@ -79,7 +80,7 @@ export class StreamableHttp implements Face {
 
   #handle(call: Call): void {
     const { req, res, path } = call;
-    if (path !== ENDPOINT_PATH) refuse(res, 'proxy/no-route');
+    if (path !== this.path) refuse(res, 'proxy/no-route');
     else if (req.method === 'POST')
       post(call, {
         backend: this.#backend,

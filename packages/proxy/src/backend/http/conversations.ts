@@ -3,7 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Timer } from '@skep/core/time/clock.ts';
 import type { JsonObject, Notification, Request, Response } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { ENDPOINT_PATHS, type HttpBackend } from '../backend.ts';
+import { endpointPath, type HttpBackend } from '../backend.ts';
 import { Mux, type MuxOptions } from '../mux/mux.ts';
 import {
   told,
@@ -17,6 +17,7 @@ import {
 import { EraLink } from '../modern/era-link.ts';
 import { HttpLink } from './http-link.ts';
 import { SseLink } from './sse-link.ts';
+import type { Upstream } from './upstream.ts';
 
 /** What the proxy itself opened to ask the server is closed when it asks no more. */
 const OWN_IDLE_MS = 10_000;
@@ -31,7 +32,9 @@ interface Own {
   asked: number;
 }
 
-interface ConversationsOptions extends Omit<MuxOptions, 'open'>, HttpBackend {}
+interface ConversationsOptions extends Omit<MuxOptions, 'open'>, HttpBackend {
+  readonly upstream: Upstream;
+}
 
 /**
  * A server that speaks HTTP, behind the same port as one behind a pipe: each client has a session of its own with it, and a
@@ -48,7 +51,7 @@ export class Conversations implements BackendPort {
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
-    this.#url = new URL(ENDPOINT_PATHS[options.kind], options.target);
+    this.#url = new URL(endpointPath(options) + options.target.search, options.target);
   }
 
   get state(): PortState {
@@ -216,10 +219,11 @@ export class Conversations implements BackendPort {
 
   close(): void {
     this.ended();
+    this.#options.upstream.close();
   }
 
   #converse(): Mux {
-    const { kind, clock, skepVersion } = this.#options;
+    const { kind, clock, skepVersion, upstream } = this.#options;
     const url = this.#url;
     const mux: Mux = new Mux({
       ...this.#options,
@@ -228,12 +232,12 @@ export class Conversations implements BackendPort {
           events.onBroken();
           forget();
         };
-        const options = { ...events, onBroken, url, clock };
+        const options = { ...events, onBroken, url, upstream, clock };
         if (kind === 'sse') return new SseLink(options);
         return new EraLink({
           ...options,
           skepVersion,
-          open: (inner) => new HttpLink({ ...inner, url, clock }),
+          open: (inner) => new HttpLink({ ...inner, url, upstream, clock }),
         });
       },
     });

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EndpointEvents, endpointFor } from './endpoint-event.ts';
+import { EndpointEvents } from './endpoint-event.ts';
+import { endpointFor } from './told-address.ts';
 
 async function through(
   pieces: readonly Buffer[],

@@ -3,12 +3,15 @@ import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:ht
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { MAX_LINE_BYTES } from '../stdio/line-reader.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
+import { isStream, leave, type Upstream } from './upstream.ts';
 
 export interface Exchange {
   readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string;
   readonly signal: AbortSignal;
+  /** The connections of a server that is asked more than once; a connection of its own by default. */
+  readonly via?: Upstream;
 }
 
 /** An answer whose head has come. */
@@ -22,11 +25,30 @@ export interface Reply {
 }
 
 /**
- * One request of MCP over HTTP to a server of this machine, on a connection of its own: one that was kept could
- * end just now, and nobody would know whether the server has seen the request. Waits for the head as long as it takes.
- * Fails with the system's own error.
+ * One request of MCP over HTTP. Waits for the head as long as it takes. Fails with the system's own error, or as
+ * `Upstream.send` does.
  */
-export async function exchange(url: URL, { method, headers, body, signal }: Exchange): Promise<Reply> {
+export async function exchange(url: URL, { via, ...asked }: Exchange): Promise<Reply> {
+  const incoming =
+    via === undefined ? await askAlone(url, asked) : await via.send(url, { headers: {}, ...asked }).reply;
+  // What fails later is told by whoever reads the body.
+  incoming.on('error', () => {});
+  return {
+    status: incoming.statusCode ?? 0,
+    header(name) {
+      const value = incoming.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    messages: () => messagesOf(incoming),
+    drop: () => leave(incoming),
+  };
+}
+
+/** On a connection of its own. */
+async function askAlone(
+  url: URL,
+  { method, headers, body, signal }: Omit<Exchange, 'via'>,
+): Promise<IncomingMessage> {
   const outgoing = request(url, {
     method,
     headers: { ...headers, Connection: 'close' },
@@ -42,23 +64,13 @@ export async function exchange(url: URL, { method, headers, body, signal }: Exch
   });
   outgoing.end(body);
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
-  // What fails later is told by whoever reads the body.
-  incoming.on('error', () => {});
   outgoing.on('error', () => {});
-  return {
-    status: incoming.statusCode ?? 0,
-    header(name) {
-      const value = incoming.headers[name];
-      return Array.isArray(value) ? value[0] : value;
-    },
-    messages: () => messagesOf(incoming),
-    drop: () => void incoming.destroy(),
-  };
+  return incoming;
 }
 
 async function* messagesOf(incoming: IncomingMessage): AsyncGenerator<ServerEvent, void, undefined> {
   incoming.setEncoding('utf8');
-  if (/^text\/event-stream\b/iu.test(incoming.headers['content-type'] ?? '')) {
+  if (isStream(incoming)) {
     const reader = new EventReader();
     for await (const piece of incoming) yield* reader.push(String(piece));
     return;

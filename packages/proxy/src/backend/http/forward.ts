@@ -1,12 +1,4 @@
-import {
-  Agent,
-  request,
-  type ClientRequest,
-  type IncomingMessage,
-  type ServerResponse,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-} from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -19,22 +11,20 @@ import { METHODS } from '../../message/methods.ts';
 import { mayRefuse, readRefusal } from '../modern/refusal.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../../message/protocol-version.ts';
 import { publicAddress, type AddressSettings } from '../../call/public-address.ts';
-import { ENDPOINT_PATHS, type Front, type Health, type HttpBackend } from '../backend.ts';
+import { endpointPath, type Front, type Health, type HttpBackend } from '../backend.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import type { BackendPort } from '../port.ts';
 import { principalOf } from '../../call/principal.ts';
-import {
-  EndpointEvents,
-  endpointFor,
-  isEntrance,
-  leadsElsewhere,
-  onlyPath,
-  type Asked,
-} from './endpoint-event.ts';
+import { EndpointEvents } from './endpoint-event.ts';
+import { towardsBackend, towardsClient } from './hop-headers.ts';
+import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
 import { SessionOwners } from './session-owners.ts';
+import { endpointFor, leadsElsewhere, locationFor, type Asked } from './told-address.ts';
+import { isStream, leave, MAX_REPEATED_BYTES, type Sent, type Upstream } from './upstream.ts';
 
 interface ForwardOptions extends AddressSettings {
   readonly backend: HttpBackend;
+  readonly upstream: Upstream;
   /** Speaks with the server for whoever runs the proxy. */
   readonly greeter?: BackendPort;
   /** Takes a handshake that the server refused as a modern one does; without it the refusal is the client's. */
@@ -53,15 +43,22 @@ interface Pending {
   /** What the backend is asked for, and where the client came in. */
   readonly asked: Omit<Asked, 'prefix' | 'forwardedOrigin'>;
   readonly method: string | undefined;
-  /** Who asks, and the session that they name; absent where nobody signs in. */
-  readonly asker: { readonly principal: string; readonly session: string | undefined } | undefined;
+  /** See `#principalOf`. */
+  readonly principal: string | undefined;
+  /** The session that it names. */
+  readonly session: string | undefined;
   /** Raw JSON text; undefined where no answer is due. */
   readonly id: string | undefined;
   /** Where the request is legacy: what to do when a modern server refuses it. */
   readonly refused: (() => void) | undefined;
   /** For the address that an event stream hands the client; undefined where streams are passed on as they are. */
   readonly seen: Asked | undefined;
+  /** Present where it would begin a session. */
+  readonly opening: Opening | undefined;
 }
+
+/** Whose the addresses of a server are where nobody signs in. */
+const EVERYBODY = '';
 
 /** What a modern, stateless server does not offer. */
 const SESSION_METHODS = new Set(['GET', 'HEAD', 'DELETE']);
@@ -77,8 +74,10 @@ export class Forward implements Front {
   readonly backendStarted?: () => void;
   readonly #options: ForwardOptions;
   readonly #log: LimitedLog;
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo' });
-  readonly #streams = new Set<ClientRequest>();
+  readonly #upstream: Upstream;
+  readonly #sessions: RelayedSessions;
+  /** Each ends one reply to a GET. */
+  readonly #streams = new Set<() => void>();
   readonly #owners = new SessionOwners();
   /** Whether the last call reached the backend; undefined before the first. */
   #reachable: boolean | undefined;
@@ -87,7 +86,9 @@ export class Forward implements Front {
     this.#options = options;
     this.#log = limitedLog(options.log, options.clock);
     const { backend, greeter } = options;
-    this.path = ENDPOINT_PATHS[backend.kind];
+    this.#upstream = options.upstream;
+    this.#sessions = new RelayedSessions(options.upstream);
+    this.path = endpointPath(backend);
     this.serves = backend.kind === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
     if (greeter === undefined) return;
     this.greet = () => greeter.greet();
@@ -122,77 +123,107 @@ export class Forward implements Front {
 
   /** Ends the replies to GET: such a stream has no end of its own. */
   drain(): void {
-    for (const stream of this.#streams) stream.destroy();
+    for (const end of this.#streams) end();
   }
 
   close(): void {
     this.#options.greeter?.close();
     this.drain();
-    this.#agent.destroy();
     this.#log.close();
   }
 
-  /** Resolves when the backend has taken the body, or will not. What waits for the answer does not hold the body. */
+  /** Resolves when the backend has taken the body, or will not. What waits for the answer holds only a small body. */
   #send(call: Call, body: Buffer): Promise<void> {
-    const { req, res, prefix, target: path, incoming } = call;
+    const { req, res, prefix, incoming } = call;
     const { backend, trustProxyHeaders } = this.#options;
     const { target } = backend;
+    const path = this.#pathFor(call);
     // The path of the target would be read as a host where it begins with two slashes.
     const url = URL.parse(`${target.origin}${path}`) ?? target;
     const isSse = backend.kind === 'sse' && req.method === 'GET';
     const asked = { url, entrance: req.headers.host };
     const seen = isSse ? { ...publicAddress(call, this.#options), ...asked } : undefined;
-    const id = incoming && idOf(incoming.message);
-    const asker = this.#askerOf(call);
-    const refused = this.#whenRefused(call);
-    const pending: Pending = { res, prefix, asked, method: req.method, asker, id, seen, refused };
-    const headers = towardsBackend(req, target, trustProxyHeaders);
     // A server that puts the prefix before the address of its stream and one whose path begins so look the same here.
-    if (prefix !== '' && !isSse) headers['x-forwarded-prefix'] = prefix;
+    const told = isSse ? '' : prefix;
+    const headers = towardsBackend(req, backend, { trustProxyHeaders, prefix: told });
     // What is packed cannot be looked into.
     if (isSse) delete headers['accept-encoding'];
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
-    const upstream = request({
-      host: target.hostname.replace(/^\[|\]$/gu, ''),
-      port: target.port === '' ? 80 : target.port,
-      method: req.method,
-      path,
-      headers,
-      agent: this.#agent,
-    });
-    if (req.method === 'GET') this.#streams.add(upstream);
+    const method = req.method ?? 'GET';
+    const session = sessionOf(req);
+    const message = incoming?.message;
+    const isOpening = message?.kind === 'request' && message.method === METHODS.initialize;
+    const pending: Pending = {
+      res,
+      prefix,
+      asked,
+      method,
+      session,
+      principal: this.#principalOf(call),
+      id: message && idOf(message),
+      seen,
+      refused: this.#whenRefused(call),
+      opening:
+        isOpening && body.length <= MAX_OPENING_BYTES
+          ? { url, headers, body: body.toString('utf8') }
+          : undefined,
+    };
+    const isKnown = session !== undefined && this.#sessions.has(session);
+    const canRepeat = method === 'POST' && isKnown && body.length <= MAX_REPEATED_BYTES;
+    let held: Buffer | undefined = body;
+    let name = session;
+    const ask = (): Sent => {
+      name = session && this.#sessions.nameOf(session);
+      const named = name === undefined ? headers : { ...headers, 'mcp-session-id': name };
+      return this.#upstream.send(url, { method, path, headers: named, body: held });
+    };
+    const sent = ask();
+    if (!canRepeat) held = undefined;
+    let current = sent;
+    const end = (): void => current.abort();
+    if (method === 'GET') this.#streams.add(end);
     res.once('close', () => {
-      this.#streams.delete(upstream);
-      if (!res.writableFinished) upstream.destroy();
+      this.#streams.delete(end);
+      if (!res.writableFinished) end();
     });
-    let answered = false;
-    upstream.once('response', (reply) => {
-      answered = true;
-      if (refused !== undefined && mayRefuse(reply)) void this.#mayBeRefused(reply, pending);
-      else this.#relay(reply, pending);
-    });
-    // Nobody asked for another protocol, so there is no answer in it.
-    upstream.once('upgrade', (_reply, socket) => void socket.destroy());
-    upstream.once('error', (error) => this.#failed(pending, error));
-    upstream.once('close', () => {
-      if (!answered) this.#failed(pending, new SkepError('proxy/bad-gateway'));
-    });
-    return new Promise((resolve) => {
-      upstream.once('close', () => resolve());
-      upstream.end(body, () => resolve());
-    });
+    const answered = canRepeat
+      ? sent.reply.then(async (reply) => {
+          if (reply.statusCode !== 404 || session === undefined || name === undefined) return reply;
+          if (!(await this.#sessions.again(session, name, req.headers['mcp-protocol-version']))) return reply;
+          leave(reply);
+          current = ask();
+          return current.reply;
+        })
+      : sent.reply;
+    answered.then(
+      (reply) => {
+        if (pending.refused !== undefined && mayRefuse(reply)) void this.#mayBeRefused(reply, pending);
+        else this.#relay(reply, pending);
+      },
+      (error: unknown) => this.#failed(pending, error),
+    );
+    return sent.taken;
+  }
+
+  /** The path of a server elsewhere stands for whatever its clients ask, but for where its stream told them to POST. */
+  #pathFor({ target, path, req }: Call): string {
+    const { remote, kind, target: there } = this.#options.backend;
+    if (remote === undefined || (kind === 'sse' && req.method !== 'GET')) return target;
+    const queries = [there.search.slice(1), target.slice(path.length + 1)].filter((query) => query !== '');
+    const where = there.pathname === '/' ? path : there.pathname;
+    return queries.length === 0 ? where : `${where}?${queries.join('&')}`;
   }
 
   /**
-   * Where clients sign in, a session is theirs alone who began it. A stream of HTTP with SSE is one
-   * session, and the address that it told takes messages of nobody else.
+   * Where clients sign in, a session is theirs alone who began it. A stream of HTTP with SSE is one session, and the address
+   * that it told takes messages of nobody else; a server elsewhere gets them at no other address.
    */
   #isTheirs(call: Call): boolean {
     const { req, target } = call;
-    const { signedIn, backend } = this.#options;
-    if (!signedIn) return true;
-    const principal = principalIn(call);
-    if (backend.kind === 'sse') return req.method === 'GET' || this.#owners.has(keyOf(target), principal);
+    const { kind } = this.#options.backend;
+    const principal = this.#principalOf(call);
+    if (principal === undefined) return true;
+    if (kind === 'sse') return req.method === 'GET' || this.#owners.has(keyOf(target), principal);
     const session = sessionOf(req);
     return session === undefined || this.#owners.isOpenTo(session, principal);
   }
@@ -222,29 +253,35 @@ export class Forward implements Front {
     }
   }
 
-  #askerOf(call: Call): Pending['asker'] {
-    if (!this.#options.signedIn) return undefined;
-    return { principal: principalIn(call), session: sessionOf(call.req) };
+  /** Who asks; undefined where that makes no difference. */
+  #principalOf(call: Call): string | undefined {
+    const { signedIn, backend } = this.#options;
+    if (signedIn) return principalIn(call);
+    return backend.remote && backend.kind === 'sse' ? EVERYBODY : undefined;
   }
 
-  /** What a reply says of whose a session is. */
-  #note({ statusCode = 0, headers }: IncomingMessage, { asker, method }: Pending): void {
-    if (asker === undefined) return;
-    const { principal, session } = asker;
+  /** What a reply says of sessions: whose they are, and how they began. */
+  #note({ statusCode = 0, headers }: IncomingMessage, pending: Pending): void {
+    const { principal, session, method, opening } = pending;
     const isFine = statusCode < 300;
     if (method === 'DELETE' && session !== undefined) {
-      if (isFine || statusCode === 404) this.#owners.forget(session);
+      if (!isFine && statusCode !== 404) return;
+      this.#owners.forget(session);
+      this.#sessions.forget(session);
       return;
     }
     const begun = headers['mcp-session-id'];
+    if (!isFine) return;
+    if (opening !== undefined && typeof begun === 'string') this.#sessions.begun(begun, opening);
+    if (principal === undefined) return;
     for (const id of [session, typeof begun === 'string' ? begun : undefined])
-      if (isFine && id !== undefined) this.#owners.claim(id, principal);
+      if (id !== undefined) this.#owners.claim(id, principal);
   }
 
-  /** The address of messages as a client may know it; fails where its token would go to somebody else. */
-  #told(address: string, seen: Asked, { res, asker }: Pending): string {
+  /** The address of messages as a client may know it; fails where what it sends would go to somebody else. */
+  #told(address: string, seen: Asked, { res, principal }: Pending): string {
     const told = endpointFor(address, seen);
-    if (asker === undefined) return told;
+    if (principal === undefined) return told;
     const path = told.slice(
       told.startsWith(seen.forwardedOrigin ?? '') ? (seen.forwardedOrigin ?? '').length : 0,
     );
@@ -253,7 +290,7 @@ export class Forward implements Front {
     // Whatever stands before this proxy takes the prefix away again, whoever put it there.
     const key = keyOf(path);
     for (const one of [key, key.startsWith(`${seen.prefix}/`) ? key.slice(seen.prefix.length) : key]) {
-      this.#owners.claim(one, asker.principal);
+      this.#owners.claim(one, principal);
       res.once('close', () => this.#owners.forget(one));
     }
     return told;
@@ -261,19 +298,29 @@ export class Forward implements Front {
 
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
   #relay(reply: IncomingMessage, pending: Pending, body: Readable = reply): void {
-    const { res, prefix, asked, seen, asker } = pending;
-    const isStream = /^text\/event-stream\b/iu.test(reply.headers['content-type'] ?? '');
-    const hasAddress = seen !== undefined && isStream;
+    const { res, prefix, asked, seen, session } = pending;
+    const { backend, signedIn } = this.#options;
+    const hasAddress = seen !== undefined && isStream(reply);
+    // Clients know by these words that they have to begin anew.
+    if (reply.statusCode === 404 && session !== undefined) {
+      this.#note(reply, pending);
+      leave(reply);
+      refuse(res, 'proxy/session-unknown', { id: pending.id });
+      return;
+    }
     try {
       // A final status was due; Node passes 101 on where nothing is upgraded.
       const status = reply.statusCode ?? 0;
       if (status < 200)
         throw new SkepError('proxy/bad-gateway', { message: `the status ${status} ends no request` });
       // The reason phrase means nothing (RFC 9110 §15.1) and may hold what must not be sent on.
-      const headers = towardsClient(reply.headers, res.getHeader('vary'));
+      const headers = towardsClient(reply.headers, backend, res.getHeader('vary'));
+      // The server may call it otherwise by now.
+      if (session !== undefined && headers['mcp-session-id'] !== undefined)
+        headers['mcp-session-id'] = session;
       const { location } = reply.headers;
       if (location !== undefined) headers['location'] = locationFor(location, asked, prefix);
-      if (asker !== undefined) {
+      if (signedIn) {
         if (location !== undefined && leadsElsewhere(String(headers['location'])))
           throw new SkepError('proxy/bad-gateway', { message: 'a redirect to another host' });
         // It would tell clients to sign in elsewhere.
@@ -310,76 +357,6 @@ export class Forward implements Front {
     if (res.headersSent) res.destroy();
     else refuse(res, 'proxy/bad-gateway', { id });
   }
-}
-
-/** Meant for one hop only (RFC 9110 §7.6.1), besides what `Connection` names. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
-
-/** Set by the proxy itself, whatever the client claims. */
-const FORWARDED = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-proto',
-]);
-
-function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders {
-  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
-  const entries = Object.entries(headers).filter(
-    ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name) && !drop(name),
-  );
-  return Object.fromEntries(entries);
-}
-
-/** The client's headers as the backend gets them (docs/behaviour/proxy.md#forwarding, local backends). */
-function towardsBackend(req: IncomingMessage, target: URL, trustProxyHeaders: boolean): OutgoingHttpHeaders {
-  const { headers, socket } = req;
-  const before = trustProxyHeaders ? headers['x-forwarded-for'] : undefined;
-  const client = socket.remoteAddress ?? 'unknown';
-  return {
-    ...kept(headers, (name) => FORWARDED.has(name) || name === 'host' || name === 'expect'),
-    host: target.host,
-    'x-forwarded-for': before === undefined ? client : `${String(before)}, ${client}`,
-    ...(headers.host === undefined ? {} : { 'x-forwarded-host': headers.host }),
-    'x-forwarded-proto': 'http',
-  };
-}
-
-/**
- * The backend's headers as the client gets them. CORS is the proxy's own business, so it is never doubled; what the
- * proxy's answer varies by (`ownVary`) is named beside what the backend's does, or a cache would mix origins.
- */
-function towardsClient(headers: IncomingHttpHeaders, ownVary: unknown): OutgoingHttpHeaders {
-  const passed = kept(headers, (name) => name.startsWith('access-control-'));
-  if (typeof ownVary !== 'string') return passed;
-  return { ...passed, vary: headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}` };
-}
-
-/**
- * Where a redirect of the backend leads clients: to the backend's own paths by the way that they came, never around the
- * proxy nor to whatever else stands at their entrance. Addresses of others are as the backend says.
- */
-export function locationFor(
-  location: string,
-  { url, entrance }: Pick<Asked, 'url' | 'entrance'>,
-  prefix: string,
-): string {
-  const there = URL.parse(location, url.href);
-  if (there === null || (there.origin !== url.origin && !isEntrance(there.host, entrance))) return location;
-  return `${prefix}${prefix === '' ? onlyPath(there.pathname) : there.pathname}${there.search}${there.hash}`;
 }
 
 function principalIn({ identity }: Call): string {

@@ -8,6 +8,7 @@ import { METHODS } from '../../message/methods.ts';
 import type { Link, LinkEvents } from '../link.ts';
 import type { Peer, PortState } from '../port.ts';
 import { exchange, type Reply } from './exchange.ts';
+import type { Upstream } from './upstream.ts';
 
 /** Characters of messages whose server has not taken them yet. */
 const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
@@ -22,6 +23,7 @@ const BOTH_FORMS = { Accept: 'application/json, text/event-stream', 'Content-Typ
 export interface HttpLinkOptions extends LinkEvents {
   /** The server's endpoint. */
   readonly url: URL;
+  readonly upstream: Upstream;
   readonly clock: Clock;
 }
 
@@ -122,8 +124,9 @@ export class HttpLink implements Link {
     this.#calls.set(id, ending);
     this.#waiting += body.length;
     try {
+      const { url, upstream: via } = this.#options;
       const headers = { ...BOTH_FORMS, ...peer?.headers, ...modernHeaders(request) };
-      const taken = exchange(this.#options.url, { method: 'POST', headers, body, signal });
+      const taken = exchange(url, { method: 'POST', headers, body, signal, via });
       const reply = await taken.finally(() => {
         this.#waiting -= body.length;
       });
@@ -147,7 +150,9 @@ export class HttpLink implements Link {
   }
 
   #send(method: 'POST' | 'GET', body?: string, last?: string): Promise<Reply> {
-    return exchange(this.#options.url, {
+    const { url, upstream: via } = this.#options;
+    return exchange(url, {
+      via,
       method,
       headers: {
         ...(method === 'GET' ? { Accept: 'text/event-stream' } : BOTH_FORMS),
@@ -246,7 +251,8 @@ export class HttpLink implements Link {
     try {
       const headers = { 'Mcp-Session-Id': session };
       const signal = AbortSignal.timeout(END_WITHIN_MS);
-      const reply = await exchange(this.#options.url, { method: 'DELETE', headers, signal });
+      const { url, upstream: via } = this.#options;
+      const reply = await exchange(url, { method: 'DELETE', headers, signal, via });
       reply.drop();
     } catch (error) {
       this.#options.log.debug({ err: error }, 'the server could not be told that a session is over');

@@ -3,6 +3,7 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { Link, LinkEvents } from '../link.ts';
 import type { PortState } from '../port.ts';
 import { exchange, type Reply } from './exchange.ts';
+import type { Upstream } from './upstream.ts';
 
 /** Characters of messages whose server has not taken them yet. */
 const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
@@ -12,6 +13,7 @@ const ENDPOINT_WITHIN_MS = 10_000;
 export interface SseLinkOptions extends LinkEvents {
   /** Where the server's stream is. */
   readonly url: URL;
+  readonly upstream: Upstream;
   readonly clock: Clock;
 }
 
@@ -43,7 +45,9 @@ export class SseLink implements Link {
   async attach(): Promise<void> {
     const late = this.#options.clock.after(ENDPOINT_WITHIN_MS, () => this.#over());
     try {
-      const reply = await exchange(this.#options.url, {
+      const { url, upstream: via } = this.#options;
+      const reply = await exchange(url, {
+        via,
         method: 'GET',
         headers: { Accept: 'text/event-stream' },
         signal: this.#ending.signal,
@@ -88,7 +92,8 @@ export class SseLink implements Link {
   async #post(to: URL, body: string, id: string | undefined): Promise<void> {
     try {
       const headers = { 'Content-Type': 'application/json' };
-      const reply = await exchange(to, { method: 'POST', headers, body, signal: this.#ending.signal });
+      const { upstream: via } = this.#options;
+      const reply = await exchange(to, { method: 'POST', headers, body, signal: this.#ending.signal, via });
       reply.drop();
       if (reply.status === 404) this.#over();
       else if (reply.status >= 300) this.#failed(id, new SkepError('proxy/bad-gateway'));

@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { HttpBackend } from '../backend.ts';
+
+/** Meant for one hop only (RFC 9110 §7.6.1), besides what `Connection` names. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+/** Set by the proxy itself, whatever the client claims. */
+const FORWARDED = new Set([
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-proto',
+]);
+
+function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders {
+  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const entries = Object.entries(headers).filter(
+    ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name) && !drop(name),
+  );
+  return Object.fromEntries(entries);
+}
+
+/** What a client shows of itself is for the proxy; a server elsewhere has its own ways to know who asks. */
+const OWN_TO_CLIENTS = new Set(['authorization', 'cookie', 'origin', 'referer']);
+/** What a server elsewhere says of its own address would send clients past the proxy. */
+const OWN_TO_REMOTES = new Set(['alt-svc', 'set-cookie', 'strict-transport-security', 'www-authenticate']);
+
+/** The client's headers as the backend gets them (docs/behaviour/proxy.md#forwarding). */
+export function towardsBackend(
+  { headers, socket }: IncomingMessage,
+  { target, remote }: HttpBackend,
+  { trustProxyHeaders, prefix }: { readonly trustProxyHeaders: boolean; readonly prefix: string },
+): OutgoingHttpHeaders {
+  const before = trustProxyHeaders ? headers['x-forwarded-for'] : undefined;
+  const client = socket.remoteAddress ?? 'unknown';
+  const isFar = remote !== undefined;
+  return {
+    ...kept(
+      headers,
+      (name) =>
+        FORWARDED.has(name) || name === 'host' || name === 'expect' || (isFar && OWN_TO_CLIENTS.has(name)),
+    ),
+    host: target.host,
+    'x-forwarded-for': before === undefined ? client : `${String(before)}, ${client}`,
+    ...(headers.host === undefined || isFar ? {} : { 'x-forwarded-host': headers.host }),
+    'x-forwarded-proto': isFar ? target.protocol.slice(0, -1) : 'http',
+    ...(prefix === '' || isFar ? {} : { 'x-forwarded-prefix': prefix }),
+  };
+}
+
+/**
+ * The backend's headers as the client gets them. CORS is the proxy's own business, so it is never doubled; what the
+ * proxy's answer varies by (`ownVary`) is named beside what the backend's does, or a cache would mix origins.
+ */
+export function towardsClient(
+  headers: IncomingHttpHeaders,
+  { remote }: HttpBackend,
+  ownVary: unknown,
+): OutgoingHttpHeaders {
+  const passed = kept(
+    headers,
+    (name) => name.startsWith('access-control-') || (remote !== undefined && OWN_TO_REMOTES.has(name)),
+  );
+  if (typeof ownVary !== 'string') return passed;
+  return { ...passed, vary: headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}` };
+}

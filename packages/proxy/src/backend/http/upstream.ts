@@ -1,0 +1,178 @@
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestOptions,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { checkHost, guardedLookup } from '@skep/core/fetch/address-guard.ts';
+import { trustedWith } from '@skep/core/fetch/ca-bundle.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import type { HttpBackend } from '../backend.ts';
+
+/** A connection that idles longer may be ended by its server just as the next request is sent. */
+const IDLE_MS = 4_000;
+/** Connections that are kept without a request on them. */
+const MAX_IDLE = 32;
+const MAX_REDIRECTS = 10;
+/** Redirects that keep method and body for whoever follows them on behalf of a client. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
+/** A larger body is not held until its answer has come, and so never sent again. */
+export const MAX_REPEATED_BYTES = 64 * 1024;
+const MAX_LEFT_BYTES = 64 * 1024;
+
+export interface Outgoing {
+  readonly method: string;
+  /** Path and query as they were asked for, where they are not to be as the URL has them. */
+  readonly path?: string;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body?: Buffer | string | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** A request on its way. */
+export interface Sent {
+  /** Resolves when the server has taken the body, or will not. */
+  readonly taken: Promise<void>;
+  /** Rejects with the system's own error, `fetch/refused-address`, or `proxy/bad-gateway` where no answer came. */
+  readonly reply: Promise<IncomingMessage>;
+  abort(): void;
+}
+
+/**
+ * The way to one server that speaks HTTP: connections that are kept for a while, and for a server elsewhere TLS, the guard of
+ * addresses, the headers that its person gave, and its redirects within the same host (docs/behaviour/proxy.md#remote-servers).
+ */
+export class Upstream {
+  readonly #remote: HttpBackend['remote'];
+  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
+
+  constructor({ remote }: Pick<HttpBackend, 'remote'>) {
+    this.#remote = remote;
+    const pool = { keepAlive: true, scheduling: 'lifo', timeout: IDLE_MS, maxFreeSockets: MAX_IDLE } as const;
+    const guard = remote && !remote.allowPrivate ? { lookup: guardedLookup() } : {};
+    const trusted = remote?.ca === undefined ? {} : { ca: trustedWith(remote.ca) };
+    this.#agents = {
+      http: new HttpAgent({ ...pool, ...guard }),
+      https: new HttpsAgent({ ...pool, ...guard, ...trusted, minVersion: 'TLSv1.2' }),
+    };
+  }
+
+  /** A request to the server; to another path of it where it redirects there. */
+  send(first: URL, { body: given, method, path, headers, signal }: Outgoing): Sent {
+    let body = given;
+    let current: ClientRequest | undefined;
+    let isOver = false;
+    const abort = (): void => {
+      isOver = true;
+      current?.destroy();
+    };
+    const taken = Promise.withResolvers<void>();
+    const shown = this.#withOwn(headers);
+    const isHeld = this.#remote !== undefined && Buffer.byteLength(given ?? '') <= MAX_REPEATED_BYTES;
+    const attempt = (url: URL): Promise<IncomingMessage> => {
+      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      if (isOver || signal?.aborted === true) throw new SkepError('proxy/client-gone');
+      // An address in the URL is never looked up, so the guard does not see it.
+      if (this.#remote?.allowPrivate === false) checkHost(url);
+      const raw = url === first && path !== undefined ? { path } : {};
+      const options = { method, headers: { ...shown, host: url.host }, ...raw };
+      current = this.#request(url, options);
+      current.on('error', reject).once('response', (reply) => {
+        // What fails later is told by whoever reads the body.
+        reply.on('error', () => {});
+        resolve(reply);
+      });
+      // Nobody asked for another protocol, so there is no answer in it.
+      current.once('upgrade', (_reply, socket) => void socket.destroy());
+      current.once('close', () => {
+        signal?.removeEventListener('abort', abort);
+        taken.resolve();
+        reject(
+          new SkepError('proxy/bad-gateway', { message: 'the server closed the connection unanswered' }),
+        );
+      });
+      signal?.addEventListener('abort', abort);
+      current.end(body, () => taken.resolve());
+      if (!isHeld) body = undefined;
+      return promise;
+    };
+    const untilAnswered = async (): Promise<IncomingMessage> => {
+      let url = first;
+      for (let hops = 0; ; hops += 1) {
+        const reply = await attempt(url).catch((error: unknown) => {
+          // The connection had ended before the server saw this; what changes something is not sent twice.
+          if (method !== 'POST' && current?.reusedSocket === true && hasReset(error)) return attempt(url);
+          throw error;
+        });
+        const next = isHeld ? redirectOf(reply, url) : undefined;
+        if (next === undefined) return reply;
+        if (hops === MAX_REDIRECTS) {
+          reply.destroy();
+          throw new SkepError('proxy/bad-gateway', { message: 'the server redirects too often' });
+        }
+        leave(reply);
+        url = next;
+      }
+    };
+    const reply = untilAnswered();
+    reply.catch(() => taken.resolve());
+    return { taken: taken.promise, reply, abort };
+  }
+
+  /** Ends the connections that are kept; what is under way ends by itself. Idempotent. */
+  close(): void {
+    for (const { freeSockets } of Object.values(this.#agents))
+      for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
+  }
+
+  #request(url: URL, options: RequestOptions): ClientRequest {
+    const { protocol, hostname, port, pathname, search } = url;
+    const to = { hostname: hostname.replace(/^\[|\]$/gu, ''), port, path: pathname + search, ...options };
+    return protocol === 'https:'
+      ? httpsRequest({ ...to, agent: this.#agents.https })
+      : httpRequest({ ...to, agent: this.#agents.http });
+  }
+
+  /** What the person gave stands for what a client sends of that name. */
+  #withOwn(headers: OutgoingHttpHeaders): OutgoingHttpHeaders {
+    const own = Object.entries(this.#remote?.headers ?? {}).map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ]);
+    const others = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+    return Object.fromEntries([...others, ...own]) as OutgoingHttpHeaders;
+  }
+}
+
+/** Reads a body that nobody wants to its end where it is small, for the sake of its connection. */
+export function leave(reply: IncomingMessage): void {
+  let left = MAX_LEFT_BYTES;
+  if (isStream(reply)) reply.destroy();
+  else
+    reply.on('data', (piece: Buffer | string) => {
+      left -= piece.length;
+      if (left < 0) reply.destroy();
+    });
+}
+
+export function isStream({ headers }: IncomingMessage): boolean {
+  return /^text\/event-stream\b/iu.test(headers['content-type'] ?? '');
+}
+
+/** Where a redirect leads that stays with the same host; never from https to http. */
+function redirectOf({ statusCode = 0, headers: { location } }: IncomingMessage, from: URL): URL | undefined {
+  const to = REDIRECTS.has(statusCode) && location !== undefined ? URL.parse(location, from.href) : null;
+  if (to === null) return undefined;
+  const isUpgrade =
+    from.protocol === 'http:' && to.protocol === 'https:' && to.hostname === from.hostname && to.port === '';
+  return to.origin === from.origin || isUpgrade ? to : undefined;
+}
+
+function hasReset(error: unknown): boolean {
+  const errno = errnoOf(error);
+  return errno === 'ECONNRESET' || errno === 'EPIPE';
+}
