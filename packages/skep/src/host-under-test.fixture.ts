@@ -1,6 +1,9 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import type { Context } from './cli/context.ts';
 import { secretsOfWorkloads } from './cli/open-host.ts';
+import { Elsewhere } from './runtime/elsewhere.ts';
+import type { Runtime } from './runtime/runtime.ts';
+import { ELSEWHERE } from './settings/identity.ts';
 import type { MemoryRuntime } from './runtime/doubles/memory-runtime.ts';
 import { Host } from './supervisor/host.ts';
 import { clientsUnderTest } from './supervisor/clients.fixture.ts';
@@ -49,6 +52,7 @@ export function runtimeOf(
   reference: { readonly kind: string } | undefined,
   { sandbox }: HostUnderTest['machine'],
   engine: MemoryRuntime,
-): MemoryRuntime {
+): Runtime {
+  if (reference?.kind === ELSEWHERE) return new Elsewhere();
   return reference?.kind === 'sandbox' && sandbox ? sandbox : engine;
 }

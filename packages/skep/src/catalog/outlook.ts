@@ -14,11 +14,10 @@ export interface Outlook {
   readonly plan?: RunPlan;
 }
 
-const MISSING: Readonly<Record<Form, string>> = {
+const MISSING: Readonly<Record<Exclude<Form, 'remote'>, string>> = {
   image: 'it needs a container engine',
   pypi: 'it needs a container engine, or the sandbox and python3',
   npm: 'it needs a container engine or the sandbox',
-  remote: 'it runs elsewhere; connect your client to its URL',
 };
 
 /** Decided as `choosePlan` does, for a machine of which not everything is known. Never fails. */
@@ -43,7 +42,8 @@ function judge(plan: RunPlan | undefined, abilities: Abilities): Outlook {
   if (plan === undefined) return { here: 'no' };
   const form = formOf(plan);
   const here = abilities[form];
-  if (here === 'yes') return { here, plan };
+  // What runs elsewhere needs nothing here.
+  if (here === 'yes' || form === 'remote') return { here: 'yes', plan };
   return { here, why: here === 'no' ? MISSING[form] : 'whether the runtime works here was not tried', plan };
 }
 

@@ -4,7 +4,7 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
-import { parseHttpUrl } from './http-url.ts';
+import { parseHttpUrl } from '../settings/http-url.ts';
 import { localFile, remoteFile } from './open-catalog.ts';
 
 /** A catalogue choice as keys of the configuration file: one is set, the others go. */

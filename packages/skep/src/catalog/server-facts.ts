@@ -126,7 +126,15 @@ function outlookFacts({ here, why, plan }: Outlook, called: string): readonly Fa
     why === undefined ? here : `${here}: ${why}`,
     here === 'yes' ? 'green' : 'yellow',
   ];
-  if (here === 'no' || !isLocal(plan)) return [runs];
+  if (here === 'no') return [runs];
+  if (!isLocal(plan)) {
+    // What is no word could mean anything to a shell.
+    const needed = plan.headers.filter(
+      (one) => one.required && one.default === undefined && /^[\w-]+$/.test(one.name),
+    );
+    const flags = needed.map(({ name }) => ` --remote-forward-headers-secret ${name}=SECRET`);
+    return [runs, ['Run it', `skep run ${called}${flags.join('')}`, 'bold']];
+  }
   const args = plan.missingArgs.slice(0, MAX_ROWS).map(({ name }) => placeholderOf(name));
   const rest = args.length === 0 ? '' : ` -- ${args.join(' ')}`;
   return [runs, ['Run it', `skep run ${called}${rest}`, 'bold']];

@@ -10,6 +10,7 @@ import { workloadLogPath } from '../supervisor/remove-workload.ts';
 import type { FrontDoor } from '../supervisor/front-state.ts';
 import { addressFor, connectedClients } from '../supervisor/tell-clients.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
+import { referencesOf } from '../run-config/header-forward.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Context } from './context.ts';
 import { connectRuntime, openRuntime } from './open-runtime.ts';
@@ -63,10 +64,11 @@ export function secretsOfWorkloads(
   log: Log,
 ): Pick<HostDeps, 'secretsOf' | 'forgetSecrets'> {
   return {
-    async secretsOf({ secrets = [] }) {
-      if (secrets.length === 0) return {};
+    async secretsOf(config) {
+      const references = referencesOf(config);
+      if (references.length === 0) return {};
       const { resolveSecrets } = await import('../secrets/workload-secrets.ts');
-      return resolveSecrets(secrets, context);
+      return resolveSecrets(references, context);
     },
     async forgetSecrets({ name, secrets = [] }) {
       if (secrets.length === 0) return;

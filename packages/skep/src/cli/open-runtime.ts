@@ -3,6 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WantedRuntime } from '../runtime/detect.ts';
 import type { RuntimeEnvironment } from '../runtime/environment.ts';
 import type { Runtime, RuntimeInfo } from '../runtime/runtime.ts';
+import { ELSEWHERE } from '../settings/identity.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import type { Context } from './context.ts';
 
@@ -52,6 +53,7 @@ export async function connectRuntime(
   context: Context,
   reference: WantedRuntime | undefined,
 ): Promise<Runtime> {
+  if (reference?.kind === ELSEWHERE) return new (await import('../runtime/elsewhere.ts')).Elsewhere();
   if (context.connectRuntime) return context.connectRuntime(reference);
   const { detectRuntime } = await import('../runtime/detect.ts');
   return detectRuntime(runtimeEnvironment(context), reference);

@@ -182,7 +182,7 @@ describe('skep search', () => {
       ['org.example/gamma', 'yes', 'Serves org.example/gamma'],
       ['org.example/nothing', 'no', 'Serves org.example/nothing'],
       ['com.example/alpha', 'yes', 'a secret'],
-      ['com.example/beta', 'no', '日本語の説明'],
+      ['com.example/beta', 'yes', '日本語の説明'],
     ]);
     const json = JSON.parse(await skep.output('search alpha --format json')) as readonly object[];
     expect(json).toMatchObject([{ runsHere: 'yes', needs: [{ name: 'TOKEN', secret: true }] }]);
@@ -190,10 +190,10 @@ describe('skep search', () => {
 
   test('leaves out what does not run here, where that is wanted, and says so where nothing is left', async () => {
     const skep = await example();
-    expect(await skep.output('search --runnable .example/')).toMatch(/^Found 2 servers/);
-    expect(await skep.run('search --runnable beta')).toEqual({
+    expect(await skep.output('search --runnable .example/')).toMatch(/^Found 3 servers/);
+    expect(await skep.run('search --runnable nothing')).toEqual({
       status: 0,
-      out: 'No servers found matching query: beta\n',
+      out: 'No servers found matching query: nothing\n',
       err: '1 server matches, but does not run here; see without --runnable why\n',
     });
   });
@@ -286,9 +286,7 @@ describe.each(['info', 'registry info'])('skep %s', (info) => {
     expect(await skep.output(`${info} org.example/nothing`)).toContain(
       'Not runnable: cannot run "org.example/nothing": it names no package and no remote\n',
     );
-    expect(await skep.output(`${info} beta`)).toContain(
-      'Runs here:   no: it runs elsewhere; connect your client to its URL\n',
-    );
+    expect(await skep.output(`${info} beta`)).toContain('Runs here:   yes\nRun it:      skep run beta\n');
   });
 
   test('gives scripts what the publisher wrote, word for word', async () => {

@@ -86,10 +86,6 @@ async function isRefused(target: string, message: string): Promise<void> {
 
 describe('what cannot be something to run', () => {
   test.each<Row>([
-    [
-      'http://x.example/mcp',
-      '"http://x.example" is a remote server, and running those is not available yet; connect your client to its URL directly',
-    ],
     ['https://', 'invalid URL "https://"; it names no host'],
     [
       'foo://bar',
@@ -156,10 +152,6 @@ describe('what the catalogue has, and cannot be run as it is', () => {
     [
       'npm',
       'cannot run "com.example/npm": "Bad Name" is no npm package name; choose another server, or run its image or package directly',
-    ],
-    [
-      'remote',
-      '"com.example/remote" is a remote server, and running those is not available yet; connect your client to its URL directly',
     ],
     [
       'portless --image-verification disabled',

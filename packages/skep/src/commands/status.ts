@@ -1,3 +1,4 @@
+import { redactUrl } from '@skep/core/log/redact.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { permissionCard } from '../permissions/card.ts';
@@ -41,6 +42,7 @@ export const status = defineCommand({
       ['Status', statusText(view.status), formatOfStatus(statusText(view.status))],
       ['Health', view.context],
       ['Package', view.package],
+      ['Remote', view.remoteUrl && redactUrl(view.remoteUrl)],
       ['URL', shownUrl(view)],
       ['Own URL', view.frontUrl === undefined ? undefined : view.url],
       ['Port', String(view.port)],

@@ -1,4 +1,4 @@
-import { isSecretName } from '@skep/core/log/redact.ts';
+import { isSecretName, redactUrl } from '@skep/core/log/redact.ts';
 import { OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
 import { isReadOnly, type Hardening } from './hardening.ts';
 import { parseConfinedUser } from './confined-user-name.ts';
@@ -24,6 +24,14 @@ export interface Permitted extends GivenLimits {
   readonly sandbox_user?: string | undefined;
   readonly isolate_network?: boolean | undefined;
   readonly allow_runtime_gateway?: boolean | undefined;
+  /** Where a server elsewhere is, and what it is sent beside what its clients say. */
+  readonly remote_url?: string | undefined;
+  readonly header_forward?:
+    | {
+        readonly add_plaintext_headers?: Readonly<Record<string, string>> | undefined;
+        readonly add_headers_from_secret?: Readonly<Record<string, string>> | undefined;
+      }
+    | undefined;
   readonly runtime?: { readonly kind: string; readonly narrow_network?: string | undefined } | undefined;
 }
 
@@ -45,7 +53,8 @@ const MAX_SHOWN_CHARS = 200;
 
 /** What a workload may do on this machine: a row for each kind of right; rows of rare rights only where they are given. */
 export function permissionCard(permitted: Permitted): readonly CardRow[] {
-  const { permission_profile: profile, env_vars, secret_env, data_paths, runtime } = permitted;
+  const { permission_profile: profile, env_vars, secret_env, data_paths, runtime, remote_url } = permitted;
+  if (remote_url !== undefined) return elsewhereRows(permitted, remote_url);
   const stored = (permitted.secrets ?? []).map((text) => parseReference(text).target);
   const mounts = profileMounts(profile, '/');
   const sources = (readOnly: boolean): string[] =>
@@ -70,6 +79,17 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
       ? [caution('privileged', 'Privileged', ['all rights of the engine'])]
       : []),
     ...(open.length === 0 ? [] : [caution('not_enforced', 'Not Enforced', open)]),
+  ];
+}
+
+/** One elsewhere reaches nothing here; it hears what its clients say. */
+function elsewhereRows({ header_forward: headers = {} }: Permitted, url: string): readonly CardRow[] {
+  const names = [headers.add_plaintext_headers, headers.add_headers_from_secret].flatMap((one) =>
+    Object.keys(one ?? {}),
+  );
+  return [
+    row('runs_in', 'Runs in', [redactUrl(url)]),
+    ...(names.length === 0 ? [] : [row('headers', 'Headers', names)]),
   ];
 }
 

@@ -6,23 +6,19 @@ import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
 import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
-import type { PlannedRun } from './planned-run.ts';
+import type { PlannedProxy, PlannedRun } from './planned-run.ts';
 import type { MergedEnv } from './merge-env.ts';
 import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
 export async function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): Promise<RunConfig> {
-  const { values, inputs, profile, signIn, resolved } = planned;
+  const { values, profile, resolved } = planned;
   const { port, merged, prepared } = made;
   const built = resolved.source.kind === 'package' ? resolved.source : undefined;
   const { transport, targetPort } = chooseTransport(planned, prepared.exposedPorts);
-  // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
-  const host = values.host.toLowerCase();
-  const isName = !isIPv4(host) && host !== 'localhost';
   const config = runConfigOf(values, {
     name: planned.name,
-    port,
-    host: inputs.host,
+    ...proxyConfigOf(planned, { port, merged }),
     image: prepared.reference,
     image_is_ours: prepared.ours,
     package: built,
@@ -35,27 +31,41 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
     proxy_mode: transport === 'stdio' ? values.proxyMode : transport,
     target_port: targetPort,
     target_host: targetPort === undefined ? undefined : values.targetHost,
-    allowed_origins: isName ? [`http://${host}:${port}`] : undefined,
     permission_profile: profile,
     data_paths: chooseDataPaths({
       isPackage: built !== undefined,
       declared: [...(resolved.plan?.volumes ?? []), ...(prepared.volumes ?? [])],
       mounts: profileMounts(profile, '/'),
     }),
-    ...signIn.config,
-    ...planned.tools,
-    ...planned.authz,
-    ...withClientSecret(merged, planned),
-    container_labels: inputs.labels,
     runtime: referenceTo(info),
   });
   return values.learn ? config : withHardening(config, prepared);
 }
 
+/** What is decided of a proxy and its clients, wherever the server behind it runs. */
+export function proxyConfigOf(
+  { inputs, values, signIn, tools, authz }: PlannedProxy,
+  { port, merged }: Pick<Made, 'port' | 'merged'>,
+) {
+  // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
+  const host = values.host.toLowerCase();
+  const isName = !isIPv4(host) && host !== 'localhost';
+  return {
+    port,
+    host: inputs.host,
+    allowed_origins: isName ? [`http://${host}:${port}`] : undefined,
+    ...signIn.config,
+    ...tools,
+    ...authz,
+    ...withClientSecret(merged, { signIn, inputs }),
+    container_labels: inputs.labels,
+  };
+}
+
 /** The client secret goes where the server's secrets go; what `--secret` names for it counts before a value. */
 function withClientSecret(
   { env, secret }: MergedEnv,
-  { signIn: { clientSecret }, inputs }: PlannedRun,
+  { signIn: { clientSecret }, inputs }: Pick<PlannedRun, 'signIn' | 'inputs'>,
 ): Pick<RunConfig, 'env_vars' | 'secret_env'> {
   const isNamed = inputs.secrets.some(({ target }) => target === OIDC_CLIENT_SECRET);
   // Given as a variable of the server (-e, --env-file) it is a secret all the same.

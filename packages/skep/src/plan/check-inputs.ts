@@ -30,6 +30,8 @@ export interface CheckedInputs {
     readonly files: readonly EnvFile[];
     readonly flags: Readonly<Record<string, string>>;
   };
+  /** `--skep-ca-bundle`, absolute; read, and found to be one. */
+  readonly caBundle: string | undefined;
   /** `--secret`. */
   readonly secrets: readonly SecretReference[];
   readonly volumes: readonly Mount[];
@@ -69,7 +71,10 @@ export async function checkInputs(
   checkLimits(values);
   // For what is wrong with it; a build reads it when it comes to that.
   if (values.caCert !== undefined) await readCaBundle(resolve(cwd, values.caCert));
+  const caBundle = values.skepCaBundle ? resolve(cwd, values.skepCaBundle) : undefined;
+  if (caBundle !== undefined) await readCaBundle(caBundle);
   return {
+    caBundle,
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),
     host: await toIPv4(values.host),
     labels: checkLabels(values.label ?? {}),

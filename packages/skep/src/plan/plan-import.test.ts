@@ -103,6 +103,7 @@ describe('a file from anywhere', () => {
     ['uses the network of the host', { permission_profile: { network: { mode: 'host' } } }],
     ['uses the network of another', { permission_profile: { network: { mode: 'container:db' } } }],
     ['listens to other machines', { host: '0.0.0.0' }],
+    ['calls this machine', { remote_url: 'http://127.0.0.1:1/', transport: 'sse' }],
     ['listens on an address of the machine', { host: '192.0.2.1' }],
   ])('needs the person’s word when it %s', async (_, more) => {
     expect(configGrants((await imported(more)).config, dir)).toHaveLength(1);
@@ -119,14 +120,24 @@ describe('a file from anywhere', () => {
     ['a group that cannot be', { group: '../other' }, '"group"'],
     ['no port to forward to', { transport: 'streamable-http' }, '"target_port"'],
     ['none, over SSE', { transport: 'sse' }, '"target_port"'],
+    ['a server elsewhere over stdio', { remote_url: 'https://x.invalid' }, '"transport"'],
+    ['no address of a server elsewhere', { remote_url: 'x.invalid' }, '"remote_url"'],
+    ['headers for nobody', { header_forward: { add_plaintext_headers: { A: 'b' } } }, '"header_forward"'],
     ['a newer format', { schema_version: 'v1.0.0' }, '"schema_version"'],
   ])('is refused with %s', async (_, more, named) => {
     await expect(imported(more)).rejects.toMatchObject(invalid);
     await expect(imported(more)).rejects.toThrow(named);
   });
-  test('is refused as a remote server', async () => {
-    const later = { code: 'usage/not-available' };
-    await expect(imported({ remote_url: 'https://x.example' })).rejects.toMatchObject(later);
+  test('may be of a server elsewhere, which has no rights here', async () => {
+    const { config } = await imported({
+      remote_url: 'https://x.invalid/mcp',
+      transport: 'streamable-http',
+      remote_allow_private_ip: true,
+      permission_profile: { read: ['/etc'] },
+    });
+    expect(config).toMatchObject({ remote_url: 'https://x.invalid/mcp', permission_profile: {} });
+    expect(config.remote_allow_private_ip).toBeUndefined();
+    expect(configGrants(config, dir)).toEqual([]);
   });
   test('does not say what its container is called, where it runs or what was derived', async () => {
     const runtime = { kind: 'docker', id: 'x', endpoint: '/x.sock' };

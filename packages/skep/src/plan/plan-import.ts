@@ -5,6 +5,7 @@ import { readJsonText } from '@skep/core/files/read-limited.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
+import { redactUrl } from '@skep/core/log/redact.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
@@ -20,16 +21,13 @@ import {
 } from '../permissions/profile.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { requireGroup } from '../run-config/group-file.ts';
+import { checkHeaders, referencesOf } from '../run-config/header-forward.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
 import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-config.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
+import { NOWHERE_HERE } from '../settings/identity.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import {
-  checkReferences,
-  formatReference,
-  OIDC_CLIENT_SECRET,
-  parseReference,
-} from '../secrets/reference.ts';
+import { checkReferences, OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
 import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
@@ -61,10 +59,12 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   const app = await loadAppConfig(around.places);
   const { config: imported, text, document } = await readImport(path, around, app);
   await requireGroup(around.places, imported.group);
-  const references = checkReferences(imported.secrets ?? []);
+  checkReferences(imported.secrets ?? []);
+  const references = referencesOf(imported);
   await checkSources(profileMounts(imported.permission_profile, around.cwd));
   await checkTrust(imported, { ...request, lifts: liftsIsolation(imported, app) }, around);
-  const { runtime, info } = await around.connect();
+  const elsewhere = imported.remote_url;
+  const { runtime, info } = await around.connect(elsewhere === undefined ? undefined : NOWHERE_HERE);
   const settings = mergeSettings(runSettings, [
     request.settings,
     settingsOfFile({ path, text, document }),
@@ -73,18 +73,20 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   ]);
   const source = sourceOf(imported);
   const { imageVerification: mode } = valuesOf(runSettings, settings);
-  const expected = mode === 'disabled' ? undefined : await provenanceOf(imported, app, around);
-  const { verification, warnings } = originOf(source, expected, mode, app);
+  const isVerified = mode !== 'disabled' && elsewhere === undefined;
+  const expected = isVerified ? await provenanceOf(imported, app, around) : undefined;
+  const { verification, warnings } = originOf(source, expected, isVerified ? mode : 'disabled', app);
   return {
     is: 'new',
     name: imported.name,
     runtime,
     foreground,
     settings,
-    ownNetwork: imported.isolate_network !== true && networkOf(imported) === 'bridge',
+    ownNetwork:
+      elsewhere === undefined && imported.isolate_network !== true && networkOf(imported) === 'bridge',
     rename: 'give it another "name" in the file',
     host: imported.host,
-    secrets: request.explain ? {} : await secretsFor(references.map(formatReference), around),
+    secrets: request.explain ? {} : await secretsFor(references, around),
     env: {
       requirements: imported.secret_env.map((name) => ({ name, required: true, secret: true })),
       give: (name) => `in the environment, as ${SECRET}${name}`,
@@ -170,6 +172,13 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
       ? []
       : [`build and run the Go project at "${config.package.directory}"`]),
     ...moreThanDefault(config),
+    ...(config.remote_allow_private_ip === true
+      ? [`send requests to ${redactUrl(config.remote_url ?? '')}, which is no public address`]
+      : []),
+    ...Object.entries(config.header_forward?.add_headers_from_secret ?? {}).map(
+      ([header, secret]) =>
+        `send ${new URL(config.remote_url ?? '').host} the secret "${secret}" as ${header}`,
+    ),
     ...(config.secrets ?? [])
       .map(parseReference)
       .map(({ name, target }) =>
@@ -210,9 +219,10 @@ export async function readImport(
   const { value: document, warnings } = fromToolhive(value, `"${path}"`, text);
   const decoded = decodeRunConfig(document, `"${path}"`, text);
   // A file is what it says, not what another one does.
-  const { tools_override_path: _tools, authz_config_path: _authz, ...said } = decoded;
+  const { tools_override_path: _tools, authz_config_path: _authz, ...file } = decoded;
+  const said = await asElsewhere(file, path);
   const authz = await importAuthz(decoded, cwd);
-  const isolated = said.isolate_network ?? isolation === 'on';
+  const isolated = said.isolate_network ?? (isolation === 'on' && said.remote_url === undefined);
   const config = {
     ...said,
     ...authz,
@@ -238,6 +248,29 @@ export async function readImport(
   return { config: { ...config, permission_profile: profile }, text, document };
 }
 
+/** A server elsewhere has no rights here; whether its address is public is looked up, whatever the file says. */
+async function asElsewhere(config: RunConfig, path: string): Promise<RunConfig> {
+  const { header_forward: headers, remote_url: url, remote_allow_private_ip: _said, ...others } = config;
+  if (url === undefined) {
+    if (headers === undefined) return config;
+    throw invalid(path, '"header_forward": is for a server elsewhere, and "remote_url" is missing');
+  }
+  if (config.transport === 'stdio')
+    throw invalid(path, '"transport": a server elsewhere does not speak stdio');
+  const checked = headers && checkHeaders(headers);
+  const { isPrivateHost } = await import('./plan-remote.ts');
+  const isPrivate = await isPrivateHost(new URL(url));
+  return {
+    ...others,
+    remote_url: url,
+    ...(checked && { header_forward: checked }),
+    ...(isPrivate ? { remote_allow_private_ip: true } : {}),
+    isolate_network: false,
+    permission_profile: {},
+    volumes: [],
+  };
+}
+
 function absoluteFiles(
   { jwks_auth_token_file: tokenFile, skep_ca_bundle: bundle }: RunConfig,
   cwd: string,
@@ -249,7 +282,8 @@ function absoluteFiles(
 }
 
 function checkSupported(config: RunConfig, path: string): void {
-  if (config.transport !== 'stdio' && config.target_port === undefined) {
+  const { transport, target_port: port, remote_url: elsewhere } = config;
+  if (transport !== 'stdio' && port === undefined && elsewhere === undefined) {
     throw invalid(path, '"target_port": is missing');
   }
 }

@@ -5,6 +5,7 @@ import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkSources } from '../permissions/mounts.ts';
 import { profileMounts, withNetworkMode, type PermissionProfile } from '../permissions/profile.ts';
+import { outgoingAuthSettings } from '../settings/authentication.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { packageReference } from '../protocol/reference.ts';
 import type { Wanted } from '../supervisor/policy.ts';
@@ -23,13 +24,13 @@ import { planSignIn } from './plan-sign-in.ts';
 import { planTools } from './plan-tools.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
 import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
-import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
+import { parseTarget, resolveTarget, type Resolved, type Target } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
 
 /** A run of what the command line names. Everything that can be wrong with it is found here (docs/behaviour/run.md). */
 export async function planRun(given: RunRequest, around: Surroundings): Promise<NewWorkload> {
   const request = isolateToLearn(given);
-  const { places, cwd, program, signal } = around;
+  const { places, cwd } = around;
   const target = parseTarget(request.target, cwd);
   const config = await loadAppConfig(places);
   const inputs = await checkInputs(request.values, around);
@@ -44,15 +45,13 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     checkIsolation(wanted, isolation.on, isolation.hint);
   }
   handOverByCatalogue(target, config, around);
-  const { runtime, info } = await around.connect();
-  const resolved = await resolveTarget(target, {
-    openCatalog: () => openCatalog({ config, version: program.version }),
-    runtime,
-    ask: around.ask,
-    signal,
-  }).catch((error: unknown) =>
-    hintAtGroup(error, request.target, { config, version: program.version, signal }),
-  );
+  const { resolved, connected } = await lookUp(target, { request, config }, around);
+  if ('url' in resolved) {
+    const { planRemote } = await import('./plan-remote.ts');
+    return planRemote({ request, config, inputs, signIn, tools, authz, found: resolved }, around);
+  }
+  refuseHeaders(request.settings);
+  const { runtime, info } = await connected();
   const { source, plan } = resolved;
   const asked: AskedRun = { request, config, inputs, resolved, isolation };
   const profile = await permissionsOf(asked, around);
@@ -95,6 +94,38 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     warnings: [...notes, ...unusedGateway(values), ...olderTransport(values), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
+}
+
+/** The runtime is connected to while a catalogue is asked; a server elsewhere does without. */
+async function lookUp(
+  target: Target,
+  { request, config }: Pick<AskedRun, 'request' | 'config'>,
+  around: Surroundings,
+) {
+  const { program, signal, ask } = around;
+  const connecting = target.kind === 'remote' ? undefined : around.connect();
+  connecting?.catch(() => {});
+  const connected = (): ReturnType<Surroundings['connect']> => connecting ?? around.connect();
+  const resolved = await resolveTarget(target, {
+    openCatalog: () => openCatalog({ config, version: program.version }),
+    runtime: async () => (await connected()).runtime,
+    ask,
+    signal,
+  }).catch((error: unknown) =>
+    hintAtGroup(error, request.target, { config, version: program.version, signal }),
+  );
+  return { resolved, connected };
+}
+
+/** What is to be sent to a server elsewhere has nowhere to go here. */
+function refuseHeaders(settings: RunRequest['settings']): void {
+  for (const { name, flag } of outgoingAuthSettings) {
+    if (!name.startsWith('remoteForward') || !settings.has(name)) continue;
+    throw new SkepError('usage/conflict', {
+      message: `--${flag} is for servers that run elsewhere, and this one runs here`,
+      hint: 'leave it out',
+    });
+  }
 }
 
 function wantedOf({ name, values, profile, resolved: { source, entryName } }: PlannedRun): Wanted {

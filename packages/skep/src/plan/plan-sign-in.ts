@@ -72,6 +72,10 @@ const NOBODY: SignInConfig = {
   skep_ca_bundle: undefined,
 };
 
+export function unusedText(flag: string): string {
+  return `Warning: --${flag} has no effect without --oidc-issuer: nobody has to sign in\n`;
+}
+
 /** Flags that say how, where nothing says that clients have to sign in. */
 function unused(settings: Settings): readonly string[] {
   const rows = [...incomingAuthSettings, ...buildSettings.filter(({ flag }) => flag === 'skep-ca-bundle')];
@@ -80,9 +84,7 @@ function unused(settings: Settings): readonly string[] {
     const isDefault = 'default' in row && setting?.value === row.default;
     return setting?.origin === 'flag' && setting.value !== '' && !isDefault;
   });
-  return given.map(
-    ({ flag }) => `Warning: --${flag} has no effect without --oidc-issuer: nobody has to sign in\n`,
-  );
+  return given.map(({ flag }) => unusedText(flag));
 }
 
 /**

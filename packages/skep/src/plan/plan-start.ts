@@ -1,6 +1,7 @@
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { loadRunConfig } from '../run-config/file.ts';
+import { referencesOf } from '../run-config/header-forward.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { runSettings } from '../settings/run-settings.ts';
@@ -31,7 +32,7 @@ export async function planStart(
   const config = await loadRunConfig(places, name);
   const decided = { is: 'saved', name, foreground } as const;
   if (isRunning) return { ...decided, secrets: {}, changes: {} };
-  const start = { ...decided, secrets: await secretsFor(config.secrets ?? [], around) };
+  const start = { ...decided, secrets: await secretsFor(referencesOf(config), around) };
   await planHidden(hiddenOf(config, '/'), around);
   // Saved by a release that did not look, or by a later one.
   checkKeys(config.rest, `the saved configuration of "${name}"`);

@@ -12,13 +12,12 @@ import { packageReference, parsePackageReference, type PackageSource } from '../
 import { loadRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Prepared, Runtime, Source } from '../runtime/runtime.ts';
+import type { Prepared, Source } from '../runtime/runtime.ts';
 import { parseReference } from '../secrets/reference.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { withHardening } from './first-hardening.ts';
 import { planPermissions } from './plan-permissions.ts';
-import type { Wanted } from '../supervisor/policy.ts';
-import type { Preparation, Surroundings } from './plan.ts';
+import type { Surroundings, UpgradePlan } from './plan.ts';
 import { originOf, preparationOf, sourceOf } from './preparation.ts';
 import { sourceOf as sourceOfPlan } from './resolve-target.ts';
 import { settingsOfMachine } from './settings-of-run.ts';
@@ -27,21 +26,6 @@ export interface UpgradeRequest {
   readonly name: string;
   /** The version or tag that the person named. */
   readonly to?: string | undefined;
-}
-
-/** An upgrade decided before anything is made. */
-export interface UpgradePlan {
-  readonly config: RunConfig;
-  readonly runtime: Runtime;
-  readonly preparation: Preparation;
-  /** See `NewWorkload`. */
-  readonly wanted: Wanted;
-  /** Variables that the new version needs and the workload does not have. */
-  readonly missing: readonly Requirement[];
-  /** What the catalogue now wishes and the workload was not granted, or no longer needs: a line each. */
-  readonly wishes: readonly string[];
-  /** What is saved, once it is prepared and its variables are known. */
-  readonly configure: (prepared: Prepared, env: Readonly<Record<string, string>>) => Promise<RunConfig>;
 }
 
 /**
@@ -54,6 +38,11 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
   const config = await loadRunConfig(places, name);
   checkKeys(config.rest, `the saved configuration of "${name}"`);
   const app = await loadAppConfig(places);
+  const { remote_url } = config;
+  if (remote_url !== undefined) {
+    const { planRemoteUpgrade } = await import('./plan-remote.ts');
+    return planRemoteUpgrade({ ...config, remote_url }, { to, app }, around);
+  }
   const entry = await entryOf(
     config,
     () => openCatalog({ config: app, version: around.program.version }),

@@ -1,3 +1,4 @@
+import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
@@ -63,6 +64,21 @@ export interface SavedWorkload extends Decided {
   readonly missing?: { readonly runtime: Runtime; readonly preparation: Preparation };
   /** What is saved from now on. */
   readonly changes: Partial<RunConfig>;
+}
+
+/** An upgrade decided before anything is made. */
+export interface UpgradePlan {
+  readonly config: RunConfig;
+  readonly runtime: Runtime;
+  readonly preparation: Preparation;
+  /** See `NewWorkload`. */
+  readonly wanted: Wanted;
+  /** Variables that the new version needs and the workload does not have. */
+  readonly missing: readonly Requirement[];
+  /** What the catalogue now wishes and the workload was not granted, or no longer needs: a line each. */
+  readonly wishes: readonly string[];
+  /** What is saved, once it is prepared and its variables are known. */
+  readonly configure: (prepared: Prepared, env: Readonly<Record<string, string>>) => Promise<RunConfig>;
 }
 
 /** What is known only once it is made. */

@@ -45,3 +45,6 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly authz: AuthzConfig;
   readonly args: readonly string[];
 }
+
+/** What of it is decided of the proxy and its clients, wherever the server runs. */
+export type PlannedProxy = Pick<PlannedRun, 'inputs' | 'values' | 'signIn' | 'tools' | 'authz'>;

@@ -64,6 +64,7 @@ export function preparationOf(
 }
 /** What a run configuration runs from. */
 export function sourceOf(config: RunConfig): Source {
+  if (config.remote_url !== undefined) return { kind: 'image', reference: config.remote_url };
   return config.package ? checkPackageSource(config.package) : { kind: 'image', reference: config.image };
 }
 

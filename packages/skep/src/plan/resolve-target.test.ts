@@ -32,16 +32,25 @@ const down: CatalogSource = {
   find: () => Promise.reject(new SkepError('fetch/unreachable')),
 };
 
-function resolve(
+async function resolve(...asked: Parameters<typeof resolveAny>): Promise<Resolved> {
+  const found = await resolveAny(...asked);
+  if ('url' in found) throw new TypeError(`${found.url} is elsewhere`);
+  return found;
+}
+
+function resolveAny(
   text: string,
-  runtimeKind: 'docker' | 'sandbox' = 'docker',
+  runtimeKind: 'docker' | 'sandbox' | 'none' = 'docker',
   catalog = working,
   ask?: ResolveOptions['ask'],
-): Promise<Resolved> {
+): ReturnType<typeof resolveTarget> {
   const signal = new AbortController().signal;
   return resolveTarget(parseTarget(text, '/home/ann'), {
     openCatalog: async () => catalog,
-    runtime: { runsImages: runtimeKind === 'docker' },
+    runtime: async () => {
+      if (runtimeKind === 'none') throw new SkepError('runtime/unavailable');
+      return { runsImages: runtimeKind === 'docker' };
+    },
     ask,
     signal,
   });
@@ -87,8 +96,13 @@ describe('what runs', () => {
   test('a package reference needs no catalogue', async () => {
     expect((await resolve('npx://@a/b', 'docker', down)).generatedName).toBe('a-b');
   });
-  test.each(['https://example.com/mcp', 'far'])('remote servers are not available yet: %s', async (text) => {
-    await expect(resolve(text)).rejects.toMatchObject({ code: 'usage/not-available' });
+  test.each([
+    ['https://api.example.com/mcp', 'example', 'https://api.example.com/mcp'],
+    ['http://127.0.0.1:8080/', '127-0-0-1', 'http://127.0.0.1:8080/'],
+    ['https://localhost/a?b=1,2', 'localhost', 'https://localhost/a?b=1,2'],
+    ['far', 'far', 'https://example.com/mcp'],
+  ])('a server elsewhere needs no runtime: %s', async (text, generatedName, url) => {
+    expect(await resolveAny(text, 'none')).toMatchObject({ url, generatedName });
   });
 });
 
@@ -127,6 +141,7 @@ describe('what the argument of run means', () => {
     ['https:///x', 'target/invalid'],
     ['http://\\x', 'target/invalid'],
     ['https://?x', 'target/invalid'],
+    ['https://ann:secret@example.com/', 'target/invalid'],
     ['npx://; rm -rf /', 'target/invalid-package'],
     ['', 'usage/missing-argument'],
     ['a\nb', 'target/invalid'],

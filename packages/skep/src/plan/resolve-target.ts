@@ -1,8 +1,8 @@
-import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
+import type { LocalPlan, RemotePlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import type { AskValue } from './merge-env.ts';
-import { parseHttpUrl } from '../catalog/http-url.ts';
+import { parseHttpUrl } from '../settings/http-url.ts';
 import type { Runtime, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import {
@@ -11,7 +11,7 @@ import {
   parsePackageReference,
   type PackageSource,
 } from '../protocol/reference.ts';
-import { nameOfEntry, nameOfImage, nameOfPackage } from '../settings/workload-name.ts';
+import { nameOfEntry, nameOfHost, nameOfImage, nameOfPackage } from '../settings/workload-name.ts';
 
 /** What to run, and where it came from. */
 export interface Resolved {
@@ -26,9 +26,17 @@ export interface Resolved {
   readonly catalog?: Pick<CatalogSource, 'kind' | 'location'>;
 }
 
+/** A server that runs elsewhere. */
+export interface ResolvedRemote extends Pick<Resolved, 'generatedName' | 'entryName' | 'catalog'> {
+  readonly url: string;
+  /** What the catalogue says of it; absent for an address that a person gave. */
+  readonly plan?: RemotePlan;
+}
+
 export interface ResolveOptions {
   readonly openCatalog: () => Promise<CatalogSource>;
-  readonly runtime: Pick<Runtime, 'runsImages'>;
+  /** Asked only where what the catalogue says may run here. */
+  readonly runtime: () => Promise<Pick<Runtime, 'runsImages'>>;
   /** Asks the person which of several servers is meant; absent where nobody can be asked. */
   readonly ask?: AskValue | undefined;
   readonly signal: AbortSignal;
@@ -38,8 +46,11 @@ export interface ResolveOptions {
  * Looks a target up (docs/behaviour/run.md#targets). Only a definite "not there" makes a name an image, and only when
  * it looks like one: a registry that is down must never turn `github` into somebody's public image.
  */
-export async function resolveTarget(target: Target, options: ResolveOptions): Promise<Resolved> {
-  if (target.kind === 'remote') throw noRemotes(`"${target.url.origin}" is a remote server`);
+export async function resolveTarget(
+  target: Target,
+  options: ResolveOptions,
+): Promise<Resolved | ResolvedRemote> {
+  if (target.kind === 'remote') return { url: target.url.href, generatedName: nameOfHost(target.url) };
   if (target.kind === 'package') {
     return { source: target.source, generatedName: nameOfPackage(target.reference) };
   }
@@ -49,10 +60,16 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
   const found = await findServer(catalog, target.name, { ...(ask && { ask }), signal });
   if (found) {
     const { entry, callable } = found;
-    const { choosePlan } = await import('@skep/core/catalog/run-plan.ts');
-    const plan = choosePlan(entry.document, { images: options.runtime.runsImages });
-    if (!isLocal(plan)) throw noRemotes(`"${entry.name}" is a remote server`);
+    const { choosePlan, runPlans } = await import('@skep/core/catalog/run-plan.ts');
+    const isElsewhere = runPlans(entry.document).every((one) => !isLocal(one));
+    const images = !isElsewhere && (await options.runtime()).runsImages;
+    const plan = choosePlan(entry.document, { images });
     const generatedName = nameOfEntry(callable.includes('/') ? entry.name : callable);
+    if (!isLocal(plan)) {
+      const { url } = plan.target;
+      requireWhole(plan, entry.name);
+      return { url, generatedName, plan, entryName: entry.name, catalog };
+    }
     return { source: sourceOf(plan.target), generatedName, plan, entryName: entry.name, catalog };
   }
   if (target.mayBeImage) {
@@ -81,10 +98,12 @@ export function sourceOf(target: LocalPlan['target']): Source {
   });
 }
 
-function noRemotes(message: string): SkepError {
-  return new SkepError('usage/not-available', {
-    message: `${message}, and running those is not available yet`,
-    hint: 'connect your client to its URL directly',
+/** Fails where the address has variables that nobody gave a value. */
+function requireWhole({ target: { url }, urlVariables }: RemotePlan, name: string): void {
+  if (urlVariables.length === 0) return;
+  throw new SkepError('run/missing-env', {
+    message: `the address of "${name}" lacks ${urlVariables.map((one) => one.name).join(', ')}`,
+    hint: `put it in yourself, and run the address: skep run ${redactUrl(url)}`,
   });
 }
 
@@ -120,6 +139,12 @@ export function parseTarget(text: string, cwd: string): Target {
 
 function parseUrl(text: string): URL {
   const url = parseHttpUrl(text);
+  if (url !== undefined && (url.username !== '' || url.password !== '')) {
+    throw new SkepError('target/invalid', {
+      message: `the address "${redactUrl(text)}" holds a login`,
+      hint: 'give what the server wants with --remote-forward-headers-secret',
+    });
+  }
   if (url !== undefined) return url;
   throw new SkepError('target/invalid', { message: `invalid URL "${text}"`, hint: 'it names no host' });
 }

@@ -10,6 +10,7 @@ import type { Source } from '../runtime/runtime.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { Surroundings } from './plan.ts';
 import type { AskedRun } from './planned-run.ts';
+import type { Resolved } from './resolve-target.ts';
 import { runtimeConfigOf } from './runtime-configs.ts';
 
 type Machine = Pick<Surroundings, 'env' | 'places'>;
@@ -32,7 +33,6 @@ export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, m
   const { settings, args, values } = request;
   const { plan, source, catalog, entryName } = resolved;
   const image = source.kind === 'image' ? source.reference : packageReference(source);
-  const location = catalog && withoutLogin(catalog.location);
   return mergeSettings(runSettings, [
     new Map([...settings, ...layer('flag', '--env', { env: inputs.env.flags })]),
     layer('flag', 'the command line', { cmd_args: args, ...(plan ? {} : { image }) }),
@@ -41,13 +41,22 @@ export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, m
       ...(plan && { ...wished(plan, values.transport), image }),
       registry_server_name: entryName,
     }),
-    layer('config', machine.places.configFile, {
-      registry_api_url: catalog?.kind === 'API endpoint' ? location : undefined,
-      registry_url: catalog?.kind === 'remote file' ? location : undefined,
-    }),
+    settingsOfCatalogue(catalog, machine),
     settingsOfBuild(config, source, machine),
     ...settingsOfMachine(config, machine),
   ]);
+}
+
+/** Where the catalogue is that a server was found in. */
+export function settingsOfCatalogue(
+  catalog: Resolved['catalog'],
+  { places }: Pick<Machine, 'places'>,
+): Settings {
+  const location = catalog && withoutLogin(catalog.location);
+  return layer('config', places.configFile, {
+    registry_api_url: catalog?.kind === 'API endpoint' ? location : undefined,
+    registry_url: catalog?.kind === 'remote file' ? location : undefined,
+  });
 }
 
 /** How the configuration file says to build packages of that scheme. */

@@ -12,7 +12,6 @@ const invalid = expect.objectContaining({ code: 'run/invalid-config' });
 
 /** Every guard that ToolHive writes, with the way its value looks when it asks for something. */
 const GUARDS: Readonly<Record<string, unknown>> = {
-  remote_url: 'https://x.example/mcp',
   remote_auth_config: { issuer: 'https://idp.example' },
   secrets: ['github,target=TOKEN'],
   isolate_network: true,

@@ -46,7 +46,7 @@ export interface Imported {
  */
 export function fromToolhive(value: unknown, where: string, text = ''): Imported {
   if (!isRecord(value)) return { value, warnings: [] };
-  const document = withSteps(withSignIn(renamed(value)));
+  const document = withImage(withSteps(withSignIn(renamed(value))));
   checkKeys(document, where, text);
   const idle = withMembers(document).filter(
     ([key, member]) => ruleOf(key) === 'harmless' && !isNothing(member),
@@ -92,6 +92,12 @@ function isMet(key: string, member: unknown): boolean {
   if (key === 'middleware_configs') return stepsBeyond(member).length === 0;
   const rule = ruleOf(key);
   return rule === 'used' || rule === 'harmless' || (rule === 'later' && isNothing(member));
+}
+
+/** What a server elsewhere runs from is its address. */
+function withImage(document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { image, remote_url: elsewhere } = document;
+  return isNothing(image) && !isNothing(elsewhere) ? { ...document, image: elsewhere } : document;
 }
 
 function renamed(document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

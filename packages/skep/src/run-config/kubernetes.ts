@@ -27,6 +27,7 @@ const NOTHING = builtinProfile('none')?.network;
  * notes say how they are made. Fails with `run/no-image` for what no cluster can pull.
  */
 export function toKubernetes(config: RunConfig): KubernetesExport {
+  requireLocal(config);
   requireImage(config);
   const name = dnsName(config.name);
   const secrets = secretsOf(config, name);
@@ -83,6 +84,14 @@ export function toKubernetes(config: RunConfig): KubernetesExport {
 function some<Key extends string, Value>(key: Key, value: Value): { readonly [K in Key]?: Value } {
   const isEmpty = value === undefined || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
   return (isEmpty ? {} : { [key]: value }) as { readonly [K in Key]?: Value };
+}
+
+function requireLocal({ name, remote_url: elsewhere }: RunConfig): void {
+  if (elsewhere === undefined) return;
+  throw new SkepError('run/no-image', {
+    message: `"${name}" is a server elsewhere, and a cluster would run nothing of it`,
+    hint: 'connect its clients to the address of the server',
+  });
 }
 
 function requireImage({ name, package: made }: RunConfig): void {

@@ -20,6 +20,7 @@ export type RunSummary = Pick<
   | 'name'
   | 'image'
   | 'package'
+  | 'remote_url'
   | 'transport'
   | 'proxy_mode'
   | 'host'
@@ -46,6 +47,7 @@ const summaryShape = members({
       directory: optional(noNul),
     }),
   ),
+  remote_url: optional(noNul),
   transport: oneOf('stdio', 'sse', 'streamable-http'),
   proxy_mode: oneOf('streamable-http', 'sse'),
   host: oneOf('127.0.0.1', '0.0.0.0'),

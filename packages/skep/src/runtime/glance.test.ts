@@ -21,11 +21,11 @@ async function listenAt(path: string): Promise<void> {
   onTestFinished(() => void server.close());
 }
 
-test('an engine that listens runs images and packages; servers that run elsewhere are not run yet', async () => {
+test('an engine that listens runs images and packages; servers that run elsewhere need none', async () => {
   const { home } = await machine();
   await listenAt(join(home, 'x.sock'));
   const here = await machine({ SKEP_DOCKER_SOCKET: join(home, 'x.sock') });
-  expect(await glanceAtRuntimes(here)).toEqual({ image: 'yes', npm: 'yes', pypi: 'yes', remote: 'no' });
+  expect(await glanceAtRuntimes(here)).toEqual({ image: 'yes', npm: 'yes', pypi: 'yes', remote: 'yes' });
 });
 
 test.each([
@@ -51,14 +51,14 @@ test('a configuration that is damaged is no failure', async () => {
   const here = await machine();
   await mkdir(join(here.home, '.docker'));
   await writeFile(join(here.home, '.docker/config.json'), '{');
-  await expect(glanceAtRuntimes(here)).resolves.toMatchObject({ remote: 'no' });
+  await expect(glanceAtRuntimes(here)).resolves.toMatchObject({ remote: 'yes' });
 });
 
 test('bubblewrap runs packages where it was proved to, and is tried where it was not', async () => {
   const here = await machine({ SKEP_RUNTIME: 'sandbox' });
   await writeFile(join(here.home, 'bwrap'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   const seen = await glanceAtRuntimes(here);
-  expect(seen).toEqual({ image: 'no', npm: 'no', pypi: 'no', remote: 'no' });
+  expect(seen).toEqual({ image: 'no', npm: 'no', pypi: 'no', remote: 'yes' });
   await writeFile(join(here.cacheDir, 'sandbox-proof.json'), '{}');
   // Those of Python run on that of the system.
   const pypi = ['/usr/bin/python3', '/usr/local/bin/python3'].some((one) => existsSync(one)) ? 'yes' : 'no';

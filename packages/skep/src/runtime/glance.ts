@@ -19,7 +19,7 @@ interface Kind {
   readonly glance: Glance;
 }
 
-/** What each kind of runtime runs. Servers that run elsewhere cannot be run yet. */
+/** What each kind of runtime runs. */
 const KINDS: Readonly<Record<RuntimeKind, Kind>> = {
   docker: {
     runs: ['image', 'npm', 'pypi'],
@@ -62,5 +62,5 @@ export function abilitiesOf({ runsImages }: Pick<Runtime, 'runsImages'>): Abilit
 }
 
 function abilitiesBy(answer: (form: Form) => Answer): Abilities {
-  return { image: answer('image'), npm: answer('npm'), pypi: answer('pypi'), remote: answer('remote') };
+  return { image: answer('image'), npm: answer('npm'), pypi: answer('pypi'), remote: 'yes' };
 }

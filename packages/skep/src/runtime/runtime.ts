@@ -6,10 +6,10 @@ import type { Limits } from '../permissions/limits.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import type { PackageSource } from '../protocol/reference.ts';
 import type { BuildAccess } from './build-secrets.ts';
-import type { RuntimeKind } from '../settings/identity.ts';
+import type { ELSEWHERE, RuntimeKind } from '../settings/identity.ts';
 
 export interface RuntimeInfo {
-  readonly kind: RuntimeKind;
+  readonly kind: RuntimeKind | typeof ELSEWHERE;
   /** Stable identity of this engine, kept with each workload so that another engine's `list` leaves it alone. */
   readonly id: string;
   readonly version: string;
@@ -202,7 +202,7 @@ export interface RuntimeEvent {
  */
 export interface Runtime {
   /** Its name, for people and saved configurations. What it can is told below; nothing outside `runtime/` compares names. */
-  readonly kind: RuntimeKind;
+  readonly kind: RuntimeKind | typeof ELSEWHERE;
   /** Runs images, and builds them of packages; else it runs packages alone. */
   readonly runsImages: boolean;
   /** Reaches a server that listens on the loopback address of its own network; else it has to listen on all addresses. */

@@ -121,10 +121,12 @@ export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a rem
     key: 'header_forward.add_plaintext_headers',
     placeholder: 'Name=Value',
     secret: true,
+    notYet: false,
   }),
   flag('pairs', 'remote-forward-headers-secret', 'Header whose value is in the secrets manager; repeatable', {
     key: 'header_forward.add_headers_from_secret',
     placeholder: 'Name=secret-name',
+    notYet: false,
   }),
 ]);
 

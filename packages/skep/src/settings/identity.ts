@@ -9,12 +9,18 @@ export const RUNTIME_KINDS = ['docker', 'sandbox'] as const;
 
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
+/** What a server elsewhere counts as: nothing of it runs here, so nobody has to look for it. */
+export const ELSEWHERE = 'remote';
+
+/** The runtime that it belongs to. */
+export const NOWHERE_HERE = { kind: ELSEWHERE, id: ELSEWHERE, endpoint: '' } as const;
+
 /** Runs packages of npm without any image. */
 export const NEEDS_NO_IMAGES: RuntimeKind = 'sandbox';
 
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
 export const runtimeReference = shape.members({
-  kind: shape.oneOf(...RUNTIME_KINDS),
+  kind: shape.oneOf(...RUNTIME_KINDS, ELSEWHERE),
   id: shape.text,
   endpoint: shape.text,
   narrow_network: shape.optional(shape.text),

@@ -144,6 +144,8 @@ describe('what this release delivers', () => {
         'publish',
         'read-only',
         'rebuild',
+        'remote-forward-headers',
+        'remote-forward-headers-secret',
         'resource-url',
         'runtime',
         'runtime-add-package',

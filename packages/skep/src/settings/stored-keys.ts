@@ -1,6 +1,7 @@
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
+import { parseHttpUrl } from './http-url.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
 import { HARDENINGS } from '../permissions/hardening.ts';
 import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
@@ -38,6 +39,10 @@ const schemaVersion: shape.Shape<string> = (value, fail) => {
 };
 
 const imageName: shape.Shape<string> = (value, fail) => shape.noNul(value, fail) || fail('is empty');
+
+const remoteUrl = shape.optional(
+  shape.textThat((url) => parseHttpUrl(url) !== undefined, 'is no http or https URL'),
+);
 
 const packageSource = shape.exactly({
   kind: shape.oneOf('package'),
@@ -78,6 +83,15 @@ export const decidedKeys = keysOf('Kept with a workload', {
   registry_server_name: {
     stored: shape.optional(shape.text),
     brief: 'Full name of the server in its catalogue',
+  },
+  remote_url: {
+    // Other tools write an empty text for "not given".
+    stored: (value, fail) => (value === '' ? undefined : remoteUrl(value, fail)),
+    brief: 'Address of a server elsewhere',
+  },
+  remote_allow_private_ip: {
+    stored: shape.optional(shape.bool),
+    brief: 'Its person knows that the address is not public',
   },
   cmd_args: {
     stored: shape.orEmpty(shape.listOf(shape.noNul), []),
@@ -132,7 +146,6 @@ export const decidedKeys = keysOf('Kept with a workload', {
 /** Keys of the format that this release does not act on, most of them guards. */
 export const laterKeys = keysOf('Keys of imported files', {
   env_file_dir: { notYet: true, brief: 'Directory of variables that is read at each start' },
-  remote_url: { notYet: true, brief: 'Address of a remote server' },
   upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
   aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },
   audit_config: { notYet: true, brief: 'Audit log' },

@@ -43,6 +43,13 @@ export function nameOfEntry(name: string): string {
   return toWorkloadName(name.replaceAll(/[./]/g, '-'));
 }
 
+/** The label before the last of a host: `api.github.com` → `github`; an address, and a host of one label, as it is. */
+export function nameOfHost({ hostname }: URL): string {
+  const labels = hostname.split('.');
+  const isAddress = /^[\d.]+$|:/.test(hostname);
+  return toWorkloadName((isAddress ? undefined : labels.at(-2)) ?? hostname.replaceAll(/[.:]/g, '-'));
+}
+
 /** The last two path segments without tag and port: `a/b/c:tag` → `b-c`, `host:5000/image` → `host-image`. */
 export function nameOfImage(reference: string): string {
   const lastSlash = reference.lastIndexOf('/');

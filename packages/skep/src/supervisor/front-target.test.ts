@@ -5,6 +5,7 @@ import { readFrontTarget, rememberingFrontTargets } from './front-target.ts';
 describe('the workload that a request at the front door is for', () => {
   test.each([
     ['/memory/mcp', 'memory', '/mcp'],
+    ['/memory/', 'memory', '/'],
     ['/memory/mcp?a=%2F..%2Fother', 'memory', '/mcp?a=%2F..%2Fother'],
     ['/memory/messages/?session_id=1', 'memory', '/messages/?session_id=1'],
     ['/memory/a%20b/c', 'memory', '/a%20b/c'],
@@ -26,7 +27,6 @@ describe('the workload that a request at the front door is for', () => {
     '*',
     '/',
     '/memory',
-    '/memory/',
     '/memory?/mcp',
     '//memory/mcp',
     '///memory/mcp',

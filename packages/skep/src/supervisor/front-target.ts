@@ -27,7 +27,7 @@ export function readFrontTarget(url: string): FrontTarget | undefined {
   if (first !== '' || rest.length === 0 || !isWorkloadName(name)) return undefined;
   const isAmbiguous = (segment: string, at: number): boolean =>
     segment === '.' || segment === '..' || (segment === '' && at !== rest.length - 1);
-  if (rest.some(isAmbiguous) || rest[0] === '') return undefined;
+  if (rest.some(isAmbiguous)) return undefined;
   return { name, target: { authority, target: target.slice(name.length + 1) } };
 }
 

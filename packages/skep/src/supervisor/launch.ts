@@ -175,7 +175,8 @@ async function hostPortFor(
   left: Observed | undefined,
   options: LaunchOptions,
 ): Promise<number | undefined> {
-  if (config.transport === 'stdio' || usesHostNetwork(config)) return undefined;
+  const { remote_url: elsewhere, transport } = config;
+  if (elsewhere !== undefined || transport === 'stdio' || usesHostNetwork(config)) return undefined;
   if (options.hostPort !== undefined) return options.hostPort;
   const earlier = hostPortOf(left) ?? 0;
   if (options.begun && earlier > 0) return earlier;

@@ -1,7 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
+import { headersOf } from '../run-config/header-forward.ts';
 import { partsOf } from '../run-config/parts.ts';
 import { currentTools } from '../run-config/tools.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
@@ -166,7 +168,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     host: config.host,
     port: config.port,
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
-    backend: backendOf(config, observed, deps.runtime),
+    backend: (await remoteBackend(config, deps.secrets)) ?? backendOf(config, observed, deps.runtime),
     mode: config.proxy_mode,
     trustProxyHeaders: config.trust_proxy_headers,
     ...(signIn && { signIn }),
@@ -177,6 +179,24 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     skepVersion: deps.version,
     log: deps.log,
   });
+}
+
+/** A server elsewhere; undefined for one that runs here. Values of secrets are in memory alone. */
+async function remoteBackend(
+  config: RunConfig,
+  secrets: SuperviseDeps['secrets'],
+): Promise<Backend | undefined> {
+  const { remote_url: url, skep_ca_bundle: bundle, header_forward: forwarded, transport } = config;
+  if (url === undefined) return undefined;
+  return {
+    kind: transport === 'sse' ? 'sse' : 'http',
+    target: new URL(url),
+    remote: {
+      allowPrivate: config.remote_allow_private_ip ?? false,
+      ca: bundle ? await readCaBundle(bundle) : undefined,
+      headers: headersOf(config, forwarded?.add_headers_from_secret ? await secrets() : {}),
+    },
+  };
 }
 
 function backendOf(config: RunConfig, observed: Observed, runtime: Runtime): Backend {

@@ -1,3 +1,4 @@
+import { redactUrl } from '@skep/core/log/redact.ts';
 import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { CardRow } from '../permissions/card.ts';
 import type { FoundServer } from '../supervisor/found-server.ts';
@@ -18,6 +19,7 @@ export function toListItem(view: WorkloadView): Record<string, unknown> {
     started_at: view.startedAt?.toISOString() ?? null,
     ...(Object.keys(view.labels).length === 0 ? {} : { labels: view.labels }),
     group: view.group,
+    ...(view.remoteUrl === undefined ? {} : { remote: true }),
     front_url: view.frontUrl ?? null,
   };
 }
@@ -54,6 +56,7 @@ export function toStatusItem(
     ...(permissions === undefined ? {} : { permissions }),
     refused,
     may_lack: lacks.map(({ what, permit }) => ({ what, permit })),
+    ...(view.remoteUrl === undefined ? {} : { remote_url: redactUrl(view.remoteUrl) }),
     server: found ? toServerItem(found) : null,
     group: view.group,
     front_url: view.frontUrl ?? null,

@@ -21,6 +21,8 @@ import { isBeingMade, knownNames } from './name-lock.ts';
 export interface WorkloadView {
   readonly name: string;
   readonly package: string;
+  /** Of a server elsewhere. */
+  readonly remoteUrl?: string;
   readonly status: StatusWord | 'unknown';
   readonly context?: string;
   /** Of the port of its own. */
@@ -133,14 +135,20 @@ function truth(
 
 type ShownStatus = Pick<WorkloadStatus, 'status'> & Partial<WorkloadStatus>;
 
+function packageOf({ remote_url: elsewhere, package: built, image }: RunSummary): string {
+  if (elsewhere !== undefined) return 'remote';
+  return built ? packageReference(built) : image;
+}
+
 function toView(config: RunSummary, status: ShownStatus): WorkloadView {
   return {
     name: config.name,
-    package: config.package ? packageReference(config.package) : config.image,
+    package: packageOf(config),
     status: status.status,
     ...(status.status_context === undefined ? {} : { context: status.status_context }),
     url: workloadUrl(config),
     port: config.port,
+    ...(config.remote_url === undefined ? {} : { remoteUrl: config.remote_url }),
     transport: config.transport,
     proxyMode: config.proxy_mode,
     registryName: config.registry_server_name,

@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { commandUnderTest, NOTHING_LEFT, type CommandLine } from '../command-under-test.fixture.ts';
+import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
+import { catalogueOf } from './catalogue.fixture.ts';
+
+const URL = 'http://127.0.0.1:9/api/mcp?key=a,b';
+const RUN = `run ${URL} --name a1`;
+const VALUE = 'hunter2-of-the-header';
+const REMOTE = { type: 'streamable-http', url: 'https://x.invalid/mcp' };
+const catalogue = catalogueOf({
+  'com.example/far': { remotes: [REMOTE] },
+  'com.example/stream': { remotes: [{ type: 'sse', url: 'https://x.invalid/' }] },
+  'com.example/near': { remotes: [{ type: 'sse', url: 'http://127.0.0.1:9/sse' }] },
+  'com.example/keyed': {
+    remotes: [
+      { ...REMOTE, headers: [{ name: 'X-Key', isRequired: true, isSecret: true, description: 'Your key' }] },
+    ],
+  },
+  'com.example/tenant': {
+    remotes: [{ type: 'sse', url: 'https://{tenant}.invalid/', variables: { tenant: { isRequired: true } } }],
+  },
+});
+const secretly = {
+  keyrings: [new MemoryKeyring({ maxChars: 1_000_000 })],
+  env: { SKEP_SECRETS_PROVIDER: 'keyring' },
+};
+
+describe('a server elsewhere', () => {
+  test.each<[string, CommandLine, string]>([
+    ['stdio', `${RUN} --transport stdio`, '--transport stdio reaches no server elsewhere'],
+    ['arguments', `${RUN} -- x`, 'a server elsewhere takes no arguments'],
+    ['--learn', `${RUN} --learn`, '--learn watches servers that run here'],
+    ['a login in its address', 'run https://ann:pw@x.invalid/', 'holds a login; give what the server wants with --remote-forward-headers-secret'],
+    ['a header without a value', `${RUN} --remote-forward-headers A`, 'invalid value for --remote-forward-headers'],
+    ['no name of a header', [...RUN.split(' '), '--remote-forward-headers', 'A b=c'], 'invalid header name: "A b"'],
+    ['a header of the connection', `${RUN} --remote-forward-headers Host=x`, 'the header "Host" cannot be forwarded'],
+    ['a header of MCP', `${RUN} --remote-forward-headers mcp-session-id=x`, 'the header "mcp-session-id" cannot be forwarded'],
+    ['a control character', [...RUN.split(' '), '--remote-forward-headers', 'A=b\r\nC: d'], 'the value of the header "A" cannot be sent'],
+    ['a value that is too long', `${RUN} --remote-forward-headers A=${'x'.repeat(8193)}`, 'the value of the header "A" cannot be sent'],
+    ['no secret', `${RUN} --remote-forward-headers-secret A=nowhere`, 'secret'],
+    ['no authorities', `${RUN} --skep-ca-bundle nowhere.pem`, 'nowhere.pem'],
+    ['a required header', 'run keyed', 'missing required header: X-Key (Your key); store the value with skep secret set NAME and give --remote-forward-headers-secret X-Key=NAME'],
+    ['an address that is not whole', 'run tenant', 'the address of "com.example/tenant" lacks tenant'],
+    ['an address of this machine in the catalogue', 'run near', '"com.example/near" of the catalogue is at 127.0.0.1:9, which is no public address; if you trust it, run its address'],
+    ['headers, but here', 'run fake:1 --name a1 --remote-forward-headers A=b', '--remote-forward-headers is for servers that run elsewhere'],
+  ])('is refused with %s, and nothing is made', async (_name, line, message) => {
+    const skep = await commandUnderTest({ catalogue });
+    expect(await skep.refusal(line)).toContain(message);
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  }); // prettier-ignore
+
+  test('lives as every workload does, without anything here to run on', async () => {
+    const skep = await commandUnderTest();
+    skep.runtime.unreachable = true;
+    await skep.output(`${RUN} --remote-forward-headers X-A=1 --remote-forward-headers x-a=2`);
+    const [shown] = JSON.parse(await skep.output('list --format json'));
+    expect(shown).toMatchObject({
+      package: 'remote',
+      remote: true,
+      status: 'running',
+      transport_type: 'streamable-http',
+    });
+    expect(shown.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/mcp$/);
+    expect(await skep.output('status a1')).toContain('Remote:');
+    await skep.output('stop a1');
+    expect(JSON.parse(await skep.output('list --all --format json'))).toMatchObject([{ status: 'stopped' }]);
+    await skep.output('start a1');
+    await skep.killSupervisor();
+    expect(JSON.parse(await skep.output('list --format json'))).toMatchObject([{ status: 'running' }]);
+    expect(await skep.output('upgrade a1 --yes')).toContain('a1 is up to date');
+    await skep.output('export a1 out.json');
+    await skep.output('rm a1');
+    skep.runtime.unreachable = false;
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+    await skep.output('run --from-config out.json --trust-config');
+    const saved = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8'));
+    expect(saved).toMatchObject({
+      image: URL,
+      remote_url: URL,
+      remote_allow_private_ip: true,
+      transport: 'streamable-http',
+      header_forward: { add_plaintext_headers: { 'x-a': '2' } },
+      runtime: { kind: 'remote' },
+    });
+  });
+
+  test('says what has no effect, and which value would be better kept', async () => {
+    const skep = await commandUnderTest();
+    const { err } = await skep.run(
+      `${RUN} -e A=b --isolate-network --remote-forward-headers Authorization=abc`,
+    );
+    expect(err).toContain('Warning: --isolate-network, --env have no effect on a server elsewhere\n');
+    expect(err).toContain('Warning: the value of Authorization is saved as it is');
+    expect(err).not.toContain('abc');
+  });
+
+  test('keeps the value of a header from a secret in memory alone', async () => {
+    const skep = await commandUnderTest(secretly);
+    await skep.output('secret set mine', { input: VALUE });
+    await skep.output(
+      `${RUN} --remote-forward-headers-secret X-Key=mine --remote-forward-headers x-key=plain`,
+    );
+    await skep.output('export a1 out.json');
+    for (const path of [join(skep.places.runConfigsDir, 'a1.json'), join(skep.cwd, 'out.json')]) {
+      const text = await readFile(path, 'utf8');
+      expect(text).not.toContain(VALUE);
+      expect(JSON.parse(text).header_forward).toEqual({ add_headers_from_secret: { 'X-Key': 'mine' } });
+    }
+    expect(await skep.output('status a1')).toContain('X-Key');
+    await skep.output('stop a1');
+    await skep.output('secret delete mine');
+    expect(await skep.refusal('start a1')).toContain('secret not found: "mine"');
+    await skep.output('rm a1');
+    expect(await skep.refusal('run --from-config out.json')).toContain(
+      'send 127.0.0.1:9 the secret "mine" as X-Key',
+    );
+  });
+
+  test.each([
+    ['far', 'streamable-http', '/mcp'],
+    ['stream', 'sse', '/sse#stream'],
+  ])('of the catalogue speaks as its entry says: %s', async (name, transport_type, path) => {
+    const skep = await commandUnderTest({ catalogue });
+    await skep.output(`run ${name}`);
+    const [shown] = JSON.parse(await skep.output('list --format json'));
+    expect(shown).toMatchObject({ transport_type, package: 'remote' });
+    expect(shown.url).toMatch(new RegExp(`:\\d+${path}$`));
+  });
+
+  test('is upgraded to the address that its entry names by then, and back', async () => {
+    const skep = await commandUnderTest({ catalogue });
+    await skep.output('run far');
+    await skep.write(
+      '../catalogue.json',
+      catalogueOf({
+        'com.example/far': { remotes: [{ ...REMOTE, url: 'https://y.invalid/mcp' }] },
+      }),
+    );
+    expect(await skep.output('upgrade far --yes')).toContain('https://x.invalid/mcp → https://y.invalid/mcp');
+    const url = async (): Promise<string> =>
+      JSON.parse(await readFile(join(skep.places.runConfigsDir, 'far.json'), 'utf8')).remote_url;
+    expect(await url()).toBe('https://y.invalid/mcp');
+    await skep.output('upgrade far --undo');
+    expect(await url()).toBe('https://x.invalid/mcp');
+    expect((await skep.run('export far out.yaml --format k8s')).err).toContain('a server elsewhere');
+  });
+});
