@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
   type RequestOptions,
 } from 'node:http';
+import type { Socket } from 'node:net';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { checkHost, guardedLookup } from '@skep/core/fetch/address-guard.ts';
@@ -48,6 +49,7 @@ export interface Sent {
  */
 export class Upstream {
   readonly #remote: HttpBackend['remote'];
+  #isClosed = false;
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
 
   constructor({ remote }: Pick<HttpBackend, 'remote'>) {
@@ -59,6 +61,9 @@ export class Upstream {
       http: new HttpAgent({ ...pool, ...guard }),
       https: new HttpsAgent({ ...pool, ...guard, ...trusted, minVersion: 'TLSv1.2' }),
     };
+    // One whose request was left before it was connected is free only then.
+    const endLate = (socket: Socket): void => void (this.#isClosed && socket.destroy());
+    for (const agent of Object.values(this.#agents)) agent.on('free', endLate);
   }
 
   /** A request to the server; to another path of it where it redirects there. */
@@ -125,6 +130,7 @@ export class Upstream {
 
   /** Ends the connections that are kept; what is under way ends by itself. Idempotent. */
   close(): void {
+    this.#isClosed = true;
     for (const { freeSockets } of Object.values(this.#agents))
       for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
   }
