@@ -6,7 +6,7 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
-import { idOf, type JsonObject } from '../../message/json-rpc.ts';
+import { idOf, type JsonObject, type Message } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { mayRefuse, readRefusal } from '../modern/refusal.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../../message/protocol-version.ts';
@@ -152,7 +152,7 @@ export class Forward implements Front {
     const method = req.method ?? 'GET';
     const session = sessionOf(req);
     const message = incoming?.message;
-    const isOpening = message?.kind === 'request' && message.method === METHODS.initialize;
+    const isOpening = message !== undefined && isHandshake(message) && body.length <= MAX_OPENING_BYTES;
     const pending: Pending = {
       res,
       prefix,
@@ -163,10 +163,7 @@ export class Forward implements Front {
       id: message && idOf(message),
       seen,
       refused: this.#whenRefused(call),
-      opening:
-        isOpening && body.length <= MAX_OPENING_BYTES
-          ? { url, headers, body: body.toString('utf8') }
-          : undefined,
+      opening: isOpening ? { url, headers, body: body.toString('utf8') } : undefined,
     };
     const isKnown = session !== undefined && this.#sessions.has(session);
     const canRepeat = method === 'POST' && isKnown && body.length <= MAX_REPEATED_BYTES;
@@ -234,7 +231,7 @@ export class Forward implements Front {
     const { incoming, req, res } = call;
     if (carryOver === undefined || incoming?.era !== 'legacy') return undefined;
     const { message } = incoming;
-    if (message.kind === 'request' && message.method === METHODS.initialize)
+    if (isHandshake(message))
       return () =>
         void carryOver(call).catch((error: unknown) =>
           res.destroy(error instanceof Error ? error : undefined),
@@ -357,6 +354,10 @@ export class Forward implements Front {
     if (res.headersSent) res.destroy();
     else refuse(res, 'proxy/bad-gateway', { id });
   }
+}
+
+function isHandshake(message: Message): boolean {
+  return message.kind === 'request' && message.method === METHODS.initialize;
 }
 
 function principalIn({ identity }: Call): string {
