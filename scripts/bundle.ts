@@ -119,7 +119,7 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?:command|ensure-hosted)|print\/table|workloads\/(?:name-lock|select|to-json|to-text|view)|run-config\/(?:file|labels|summary|workload-url)|clients\/table|settings\/(?:group-name|workload-name)|protocol\/reference|permissions\/hardening|supervisor\/(?:front-state|process-identity|state))/,
+    test: /^\0node:|\/core\/src\/audit\/audit-event|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?:command|ensure-hosted)|print\/table|workloads\/(?:name-lock|select|to-json|to-text|view)|run-config\/(?:file|labels|summary|workload-url)|clients\/table|settings\/(?:group-name|workload-name)|protocol\/reference|permissions\/hardening|supervisor\/(?:front-state|process-identity|state))/,
   },
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
@@ -149,7 +149,7 @@ const CHUNKS = [
   // What a stored run configuration is, for those who only read one.
   {
     name: 'run-settings',
-    test: /\/proxy\/src\/settings|\/skep\/src\/(?:settings\/|run-config\/(?:run-config|proxy-limits)|permissions\/(?:card|hardening|not-enforced|profile|mounts|confined-user-name))/,
+    test: /\/proxy\/src\/(?:settings|steps\/audit\/settings)|\/skep\/src\/(?:settings\/|run-config\/(?:run-config|proxy-limits)|permissions\/(?:card|hardening|not-enforced|profile|mounts|confined-user-name))/,
   },
   {
     name: 'runs',

@@ -94,7 +94,7 @@ describe.each(COMBINATIONS)('%s', (_name, mode, open) => {
 });
 
 describe('a server of streamable HTTP, where a step looks inside', () => {
-  const inside = { steps: { telemetry: ((_call, next) => next()) satisfies Step } };
+  const inside = { steps: { authorization: ((_call, next) => next()) satisfies Step } };
 
   test('begins a session that it has forgotten anew, once, and the call is answered', async () => {
     await using server: ScriptedHttpServer = await scriptedHttpServer('http');

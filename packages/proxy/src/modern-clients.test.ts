@@ -82,7 +82,7 @@ describe.each(ways)('a modern client and a modern server over %s', (_way, open) 
       [-32602, 200],
     ] as const) {
       await using server = await open(failing(code));
-      await using proxy = await runningProxy(server, { steps: { audit: (_call, next) => next() } });
+      await using proxy = await runningProxy(server, { steps: { authorization: (_call, next) => next() } });
       expect((await askModern(proxy.url, modernRequest('x/y'))).status).toBe(status);
     }
   });

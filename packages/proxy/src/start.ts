@@ -8,7 +8,9 @@ import { newCall } from './call/call.ts';
 import { chain, compose, looksInside, type OptionalSteps, type Step } from './call/chain.ts';
 import { limitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
+import { newPass, takePass } from './call/pass.ts';
 import { refuse, recovery } from './call/refuse.ts';
+import { countTools, ToolCounts, type ToolCount } from './call/tool-counts.ts';
 import { readTarget, type RequestTarget } from './call/target.ts';
 import { UnreadBudget } from './endpoint/unread-budget.ts';
 import { drain, drainResponses } from '@skep/core/fetch/listen.ts';
@@ -75,8 +77,13 @@ export interface Proxy {
    * code of the proxy when it cannot answer. There where `greet` is.
    */
   readonly ask?: (method: string, params: JsonObject) => Promise<string>;
-  /** A bearer token for calls of the process that hosts the proxy; absent where nobody has to sign in. */
+  /**
+   * What the process that hosts the proxy shows in `PASS_HEADER` with calls of its own: it need not sign in, is no client to
+   * whoever counts or audits them, and nobody else has it.
+   */
   readonly pass?: string;
+  /** What was counted of the tools since the start, in the order in which they were first called. */
+  readonly toolCounts?: () => readonly ToolCount[];
   /** The backend's process has ended: clients are told to come back later, and nothing of it is kept. */
   backendEnded(): void;
   /** The backend was restarted: sessions and the cached handshake are void, and the proxy attaches to it again. */
@@ -111,11 +118,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
   const budgets = options.budgets ?? newBudgets();
   const log = options.log.child({ workload: options.name });
-  const { signIn, part, steps } = await openSteps({ ...options, clock, log });
+  const pass = newPass();
+  const toolCounts = new ToolCounts();
+  const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log });
   const front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
-    looksInside: looksInside(steps),
+    looksInside: looksInside(steps, options.backend.kind === 'sse' ? 'elsewhere' : 'in-place'),
     signedIn: options.signIn !== undefined,
     unread: budgets.unread,
     clock,
@@ -127,7 +136,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
     const isClosing = (): boolean => closed !== undefined;
-    const serveAt = handlers({ ...options, steps, budgets, clock, log }, { front, signIn, isClosing });
+    const { scrape } = part;
+    const serveAt = handlers(
+      { ...options, steps, budgets, clock, log },
+      { front, signIn, pass, toolCounts, scrape, isClosing },
+    );
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
     const guests = new OpenResponses();
@@ -148,7 +161,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       port,
       ...(front.greet === undefined ? {} : { greet: front.greet }),
       ...(front.ask === undefined ? {} : { ask: front.ask }),
-      ...(signIn === undefined ? {} : { pass: signIn.pass }),
+      pass,
+      toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
       backendStarted: () => front.backendStarted?.(),
       behind(entrance) {
@@ -170,6 +184,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 }
 
 interface Opening extends ProxyOptions {
+  readonly toolCounts: ToolCounts;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -207,13 +222,16 @@ async function openSignInOf(
 interface Served {
   readonly front: Front;
   readonly signIn: SignIn | undefined;
+  readonly pass: string;
+  readonly toolCounts: ToolCounts;
+  readonly scrape: Part['scrape'];
   readonly isClosing: () => boolean;
 }
 
 /** Builds the chain, once per entrance out of the same steps; the only place where steps meet their settings. */
 function handlers(
   options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
-  { front, signIn, isClosing }: Served,
+  { front, signIn, pass, toolCounts, scrape, isClosing }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
   const steps = {
@@ -223,11 +241,13 @@ function handlers(
     auth: signIn?.auth ?? everybodyIs(options.osUser, clock),
     ...(signIn && { 'client-token': signIn.clientToken }),
     'mcp-parser': mcpParser(front),
+    telemetry: both(countTools(toolCounts, clock), options.steps?.telemetry),
     transport: front.step,
   };
   const answerAside = asides({
     health: () => front.health(),
     metadata: (call) => signIn?.metadata(call, front.path),
+    scrape: scrape && joined(scrape),
     clock,
   });
   return ({ host: bindHost, port, prefix }) => {
@@ -241,6 +261,7 @@ function handlers(
       }
       const call = newCall(req, res, target, prefix);
       call.answerer = front.answerer;
+      call.isOwn = takePass(req, pass);
       const { path } = call;
       // Lives as long as the response, so it must not hold the call with its body.
       const failed = (error: unknown): void => {
@@ -251,6 +272,17 @@ function handlers(
       (isAside(call.path) ? besideChain(call) : throughChain(call)).catch(failed);
     };
   };
+}
+
+/** One step around another, where there is one. */
+function both(outer: Step, inner: Step | undefined): Step {
+  return inner === undefined ? outer : (call, next) => outer(call, () => inner(call, next));
+}
+
+/** Whoever asks while the work is under way gets what comes of it: nobody can have it done many times at once. */
+function joined<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work().finally(() => (running = undefined)));
 }
 
 /** Without an identity provider everybody is who started the proxy; an Authorization header says nothing. */

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { places as placesOf, type Places } from '@skep/core/files/places.ts';
+import type { ToolCount } from '@skep/proxy/call/tool-counts.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { onTestFinished } from 'vitest';
 import type { Context } from './cli/context.ts';
@@ -52,6 +53,8 @@ export interface MachineUnderTest {
   readonly program?: { readonly node: string; readonly entry: string };
   /** The tools that it has then. */
   readonly tools?: readonly object[];
+  /** What the proxy of every workload has counted of them. */
+  readonly toolCounts?: readonly ToolCount[];
 }
 
 /** What one command may find different from the others. */

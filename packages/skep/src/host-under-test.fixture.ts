@@ -1,3 +1,4 @@
+import type { ToolCount } from '@skep/proxy/call/tool-counts.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { Context } from './cli/context.ts';
 import { secretsOfWorkloads } from './cli/open-host.ts';
@@ -15,6 +16,7 @@ interface HostUnderTest {
   readonly machine: {
     readonly greet?: (name: string) => Promise<unknown>;
     readonly tools?: readonly object[];
+    readonly toolCounts?: readonly ToolCount[];
     readonly sandbox?: MemoryRuntime;
   };
   readonly runtime: MemoryRuntime;
@@ -36,7 +38,7 @@ export function openHostUnderTest({ context, machine, runtime, version }: HostUn
     openRuntime: async (reference) => runtimeOf(reference, machine, runtime),
     connectRuntime: async (reference) => runtimeOf(reference, machine, runtime),
     ...secretsOfWorkloads(context, silentLog),
-    startProxy: async (options) => silentProxy(options, greet, machine.tools ?? []),
+    startProxy: async (options) => silentProxy(options, greet, machine),
     version,
     owner: ownerOf(places.stateDir),
     terminate() {},

@@ -15,6 +15,8 @@ export interface AuditEvent {
   };
   /** Who did it, as far as that is known. */
   readonly subjects: Readonly<Record<string, string>>;
+  /** On whose behalf, where the token says that it was handed on (RFC 8693 §4.1); newest first. */
+  readonly delegation?: { readonly chain: readonly object[]; readonly truncated: boolean } | undefined;
   /** To what. */
   readonly target: Readonly<Record<string, string>>;
   readonly metadata: { readonly extra: Readonly<Record<string, unknown>> };
@@ -33,7 +35,7 @@ export interface AuditStamp {
  * (docs/behaviour/registry.md#audit-log).
  */
 export function auditLine(event: AuditEvent, { id, time }: AuditStamp): string {
-  const { type, outcome, component, source, subjects, target, metadata, data } = event;
+  const { type, outcome, component, source, subjects, delegation, target, metadata, data } = event;
   const line = {
     time,
     level: 'AUDIT',
@@ -45,6 +47,7 @@ export function auditLine(event: AuditEvent, { id, time }: AuditStamp): string {
     component,
     source,
     subjects,
+    ...(delegation === undefined ? {} : { delegation }),
     target,
     metadata,
     ...(data === undefined ? {} : { data }),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { manualClock } from '../time/doubles/manual-clock.ts';
 import { auditLine, limitedField, type AuditEvent } from './audit-event.ts';
 import { openAuditLog, eventPredicate, streamSink } from './audit-log.ts';
 import { openFileSink } from './file-sink.ts';
@@ -115,6 +116,21 @@ describe('a file sink', () => {
     await sink.close();
     expect(await readFile(`${path}.1`, 'utf8')).toBe('before\nbetween\n');
     expect(await readFile(path, 'utf8')).toBe('after\n');
+  });
+
+  test('goes on in a new file after the old one was moved away, by itself where it follows its name', async () => {
+    const path = join(dir, 'followed.log');
+    const clock = manualClock();
+    const sink = await openFileSink({ path, onLost, follow: clock });
+    sink.write('one\n');
+    await vi.waitFor(async () => expect(await readFile(path, 'utf8')).toBe('one\n'));
+    await rename(path, `${path}.1`);
+    clock.pass(1_000);
+    sink.write('two\n');
+    await sink.close();
+    expect(await readFile(`${path}.1`, 'utf8')).toBe('one\n');
+    expect(await readFile(path, 'utf8')).toBe('two\n');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
   // /proc shows what a process has open; Linux only.

@@ -1,6 +1,7 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { errnoOf } from '../files/errno.ts';
 import { SkepError } from '../errors/skep-error.ts';
+import type { Clock } from '../time/clock.ts';
 import type { AuditSink } from './audit-log.ts';
 
 export interface FileSinkOptions {
@@ -10,7 +11,14 @@ export interface FileSinkOptions {
   readonly onLost: (lines: number, cause: unknown) => void;
   /** Bytes that may wait for a slow disk; further lines are lost, so that memory suffices. */
   readonly maxPendingBytes?: number;
+  /**
+   * With a clock the file is begun anew when its name leads elsewhere or nowhere, because a log rotator has moved it: looked
+   * for before a write, once a second at the most. Without one whoever rotates it has `reopen` called.
+   */
+  readonly follow?: Pick<Clock, 'elapsed'>;
 }
+
+const LOOK_EVERY_MS = 1_000;
 
 const MAX_PENDING = 16 * 1024 * 1024;
 
@@ -34,6 +42,7 @@ class FileSink implements AuditSink {
   #writing: Promise<void> | undefined;
   #reopening: Promise<void> = Promise.resolve();
   #closed = false;
+  #lookedAt = -Infinity;
 
   constructor(options: FileSinkOptions) {
     this.#options = options;
@@ -91,6 +100,11 @@ class FileSink implements AuditSink {
   async #append(lines: readonly string[]): Promise<void> {
     const text = (this.#torn ? '\n' : '') + lines.join('');
     try {
+      if (this.#file !== undefined && (await this.#isMoved(this.#file))) {
+        const before = this.#file;
+        this.#file = undefined;
+        await before.close();
+      }
       this.#file ??= await openForAppend(this.#options.path);
       await this.#file.appendFile(text);
       this.#torn = false;
@@ -102,6 +116,14 @@ class FileSink implements AuditSink {
       this.#options.onLost(lines.length, cause);
       await broken?.close().catch((closing: unknown) => this.#options.onLost(0, closing));
     }
+  }
+
+  async #isMoved(file: FileHandle): Promise<boolean> {
+    const { follow, path } = this.#options;
+    if (follow === undefined || follow.elapsed() - this.#lookedAt < LOOK_EVERY_MS) return false;
+    this.#lookedAt = follow.elapsed();
+    const [own, named] = await Promise.all([file.stat(), stat(path).catch(() => undefined)]);
+    return own.ino !== named?.ino || own.dev !== named.dev;
   }
 }
 

@@ -63,14 +63,14 @@ export function openTelemetry(settings: TelemetrySettings, services: TelemetrySe
 type Traces = BasicTracerProvider;
 
 function openTraces(
-  { tracing, endpoint, headers }: TelemetrySettings,
+  { tracing, endpoint, ...collector }: TelemetrySettings,
   { log }: TelemetryServices,
   resource: Resource,
 ): Traces | undefined {
   if (tracing === 'off') return undefined;
   const processor = (url: string) =>
     new BatchSpanProcessor(
-      reportedExport(new OTLPTraceExporter(target(url, 'traces', headers)), 'traces', log),
+      reportedExport(new OTLPTraceExporter(target(url, 'traces', collector)), 'traces', log),
     );
   return new BasicTracerProvider({
     resource,
@@ -85,7 +85,7 @@ interface Metrics {
 }
 
 function openMetrics(
-  { metrics, endpoint, headers, pushEveryMs }: TelemetrySettings,
+  { metrics, endpoint, pushEveryMs, ...collector }: TelemetrySettings,
   { log }: TelemetryServices,
   resource: Resource,
 ): Metrics | undefined {
@@ -94,13 +94,13 @@ function openMetrics(
   const every = pushEveryMs ?? PUSH_EVERY_MS;
   const push = (url: string) =>
     new PeriodicExportingMetricReader({
-      exporter: reportedExport(new OTLPMetricExporter(target(url, 'metrics', headers)), 'metrics', log),
+      exporter: reportedExport(new OTLPMetricExporter(target(url, 'metrics', collector)), 'metrics', log),
       exportIntervalMillis: every,
       exportTimeoutMillis: Math.min(every, EXPORT_TIMEOUT_MS),
     });
   const provider = new MeterProvider({
     resource,
-    readers: endpoint === 'none' ? [prometheus] : [prometheus, push(endpoint.url)],
+    readers: endpoint === 'none' || metrics === 'scraped' ? [prometheus] : [prometheus, push(endpoint.url)],
   });
   const serializer = new PrometheusSerializer();
   const scrape = async (): Promise<string> => {
@@ -124,11 +124,16 @@ function withUnits(collected: ResourceMetrics): ResourceMetrics {
   return { ...collected, scopeMetrics };
 }
 
-function target(endpoint: string, signal: 'traces' | 'metrics', headers: TelemetrySettings['headers']) {
+function target(
+  endpoint: string,
+  signal: 'traces' | 'metrics',
+  { headers, ca }: Pick<TelemetrySettings, 'headers' | 'ca'>,
+) {
   return {
     url: `${endpoint}/v1/${signal}`,
     timeoutMillis: EXPORT_TIMEOUT_MS,
     ...(headers === undefined ? {} : { headers: { ...headers } }),
+    ...(ca === undefined ? {} : { httpAgentOptions: { ca } }),
   };
 }
 

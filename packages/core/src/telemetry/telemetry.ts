@@ -27,8 +27,11 @@ export interface TelemetrySettings {
   /** Base URL of an OTLP/HTTP collector without trailing slash; `none` leaves it to scrapers. */
   readonly endpoint: { readonly url: string } | 'none';
   readonly headers?: Readonly<Record<string, string>>;
-  readonly tracing: 'off' | { readonly /** Share of new traces, above 0 up to 1. */ sampling: number };
-  readonly metrics: 'off' | 'on';
+  /** Certificates (PEM) of the authorities that a collector over https may have its own from; the usual ones when absent. */
+  readonly ca?: string;
+  readonly tracing: 'off' | { readonly /** Share of new traces, from 0 to 1. */ sampling: number };
+  /** `scraped`: only whoever asks for them gets them. */
+  readonly metrics: 'off' | 'on' | 'scraped';
   /** Between two pushes of metrics; a minute when absent. */
   readonly pushEveryMs?: number;
 }

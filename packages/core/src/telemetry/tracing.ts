@@ -1,6 +1,7 @@
 import {
   type Attributes,
   defaultTextMapGetter,
+  defaultTextMapSetter,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -35,6 +36,13 @@ export class Tracing {
   startServerSpan({ name, attributes }: SpanOptions, headers: IncomingHeaders): Span {
     const parent = this.#propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
     return this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: attributes ?? {} }, parent);
+  }
+
+  /** What a request that belongs to `span` carries: `traceparent`, and `tracestate` where there is one. */
+  carried(span: Span): Readonly<Record<string, string>> {
+    const carrier: Record<string, string> = {};
+    this.#propagator.inject(trace.setSpan(ROOT_CONTEXT, span), carrier, defaultTextMapSetter);
+    return carrier;
   }
 
   /** Runs `work` so that spans and log lines made by it belong to `span`. */

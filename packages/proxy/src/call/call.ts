@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Message, RequestHead, Response } from '../message/json-rpc.ts';
+import type { SentBody } from './sent-body.ts';
 import type { RequestTarget } from './target.ts';
 
 /** One message from the server on its way to a client, and the request it belongs to, if it belongs to one. */
@@ -18,6 +19,11 @@ export type ReplyHook = (reply: Reply) => Message | undefined;
 
 /** Sees the answer to the request of a call before the hooks do, which wait for it; a hook cannot wait. */
 export type AnswerHold = (answer: Response) => Promise<void>;
+/**
+ * Hears the answer that a client gets to its request, once at the most, and changes nothing. Of a server whose bytes are relayed
+ * it hears what lies within the first part of the answer.
+ */
+export type AnswerHook = (answer: Response) => void;
 
 /** What the client sent, once the parser step has read it. */
 export interface Incoming {
@@ -46,12 +52,19 @@ export interface Call {
   /** Reads the whole body once and keeps it; rejects with `proxy/body-too-large`. Written by `body-limit`. */
   readBody: () => Promise<Buffer>;
   identity: Identity | undefined;
+  /** Whoever hosts the proxy asks, and no client of it (`Proxy.pass`). */
+  isOwn: boolean;
   incoming: Incoming | undefined;
   /** Absent where bytes are relayed: no step answers there. */
   answerer: Answerer | undefined;
   /** Outermost step first; they run innermost first, as replies travel outwards. */
   readonly replyHooks: ReplyHook[];
   readonly answerHolds: AnswerHold[];
+  readonly answerHooks: AnswerHook[];
+  /** The answer takes another way than the response (HTTP with SSE), and hooks hear it later. Written by the face. */
+  isAnsweredElsewhere: boolean;
+  /** What the response has had for a body, where somebody counts. */
+  sent: SentBody | undefined;
 }
 
 /** A request as it comes, before any step; `prefix` as in `Call`. */
@@ -71,10 +84,14 @@ export function newCall(
     path: query === -1 ? target : target.slice(0, query),
     readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
     identity: undefined,
+    isOwn: false,
     incoming: undefined,
     answerer: undefined,
     replyHooks: [],
     answerHolds: [],
+    answerHooks: [],
+    isAnsweredElsewhere: false,
+    sent: undefined,
   };
 }
 
@@ -85,4 +102,9 @@ export function throughHooks(hooks: readonly ReplyHook[], reply: Reply): Message
     message = hooks[at]?.({ message, request: reply.request });
   }
   return message;
+}
+
+/** Tells everybody who listens how a request was answered. */
+export function tellAnswer(hooks: readonly AnswerHook[], answer: Message): void {
+  if (answer.kind === 'response') for (const hear of hooks) hear(answer);
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { chain, compose, type Facet, type Step, type Steps } from './chain.ts';
+import { chain, compose, looksInside, type Facet, type Step, type Steps } from './chain.ts';
 import type { Call } from './call.ts';
 
 const pass: Step = (_call, next) => next();
@@ -97,4 +97,11 @@ test('a step that answers and does not go on keeps the rest from running', async
   ]);
   await run({} as Call);
   expect(reached).toBe(false);
+});
+
+test('a step that hears answers has messages spoken only where answers come on another stream', () => {
+  expect(looksInside({ audit: pass, telemetry: pass }, 'in-place')).toBe(false);
+  expect(looksInside({ audit: pass }, 'elsewhere')).toBe(true);
+  expect(looksInside({ 'outgoing-token': pass }, 'elsewhere')).toBe(false);
+  expect(looksInside({ 'tool-filter': pass }, 'in-place')).toBe(true);
 });

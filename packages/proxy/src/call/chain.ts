@@ -11,6 +11,8 @@ interface Row {
   /** What must have been written by an earlier row. */
   readonly reads: readonly Facet[];
   readonly writes: readonly Facet[];
+  /** Hears how calls are answered, and changes nothing of it (decision 0345). */
+  readonly hears?: true;
 }
 
 /** A row with its step. */
@@ -28,13 +30,13 @@ export const CHAIN = [
   { name: 'recovery', reads: [], writes: ['response'] },
   { name: 'origin', reads: ['head'], writes: ['response'] },
   { name: 'body-limit', reads: ['head'], writes: ['body'] },
-  { name: 'audit', reads: ['head', 'body'], writes: ['replies'] },
+  { name: 'audit', reads: ['head'], writes: [], hears: true },
   { name: 'auth', reads: ['head'], writes: ['identity'] },
   { name: 'client-token', reads: ['identity'], writes: ['credentials'] },
   { name: 'tool-filter', reads: ['body'], writes: ['replies'] },
   { name: 'tool-call-filter', reads: ['body'], writes: ['body'] },
   { name: 'mcp-parser', reads: ['head', 'body'], writes: ['message'] },
-  { name: 'telemetry', reads: ['message', 'identity'], writes: ['replies'] },
+  { name: 'telemetry', reads: ['message', 'identity'], writes: [], hears: true },
   { name: 'rate-limit', reads: ['message', 'identity'], writes: ['response'] },
   { name: 'mutating-webhook', reads: ['message', 'identity'], writes: ['message'] },
   { name: 'validating-webhook', reads: ['message', 'identity'], writes: ['response'] },
@@ -52,11 +54,18 @@ export type Steps = Readonly<Record<Always, Step> & Partial<Record<StepName, Ste
 /** Those that come with their settings. */
 export type OptionalSteps = Omit<Steps, Always>;
 
-/** True when one of the steps reads or changes messages on their way: then a backend has to speak messages. */
-export function looksInside(steps: OptionalSteps): boolean {
+/**
+ * True when one of the steps changes messages on their way: then a backend has to speak messages. So it does for a step that
+ * hears answers where these are no answers to the requests (HTTP with SSE).
+ */
+export function looksInside(steps: OptionalSteps, answers: 'in-place' | 'elsewhere'): boolean {
   const given: Partial<Record<StepName, Step>> = steps;
   const inside: readonly Facet[] = ['body', 'message', 'replies'];
-  return CHAIN.some(({ name, writes }) => given[name] && writes.some((facet) => inside.includes(facet)));
+  const rows: readonly Row[] = CHAIN.filter(({ name }) => given[name]);
+  return rows.some(
+    ({ writes, hears }) =>
+      (hears && answers === 'elsewhere') || writes.some((facet) => inside.includes(facet)),
+  );
 }
 
 /** The rows of `CHAIN` whose step is given. */

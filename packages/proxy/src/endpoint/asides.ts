@@ -17,21 +17,31 @@ interface Asides {
   readonly health: () => Health;
   /** What RFC 9728 says of the endpoint; undefined where nobody has to sign in. */
   readonly metadata: (call: Call) => ResourceMetadata | undefined;
+  /** All metrics in the Prometheus text format; undefined where nobody may have them. */
+  readonly scrape: (() => Promise<string>) | undefined;
   readonly clock: Clock;
 }
 
+/** Prometheus exposition formats, text format 0.0.4. */
+const PROMETHEUS = 'text/plain; version=0.0.4; charset=utf-8';
+
 /** Answers the paths of `isAside`. */
-export function asides({ health, metadata, clock }: Asides): Step {
-  return (call) => {
+export function asides({ health, metadata, scrape, clock }: Asides): Step {
+  return async (call) => {
     const { req, res, path } = call;
     const document = isMetadataPath(path) ? metadata(call) : undefined;
     if (document !== undefined) answerMetadata(call, document);
-    else if (path === '/metrics') refuse(res, 'proxy/no-route');
+    else if (path === '/metrics') await answerMetrics(call, scrape);
     else if (path !== '/health') sendJson(res, 404, { error: 'not_found' });
     else if (req.method === 'GET') sendHealth(res, health(), new Date(clock.now()).toISOString());
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET' } });
-    return Promise.resolve();
   };
+}
+
+async function answerMetrics({ req, res }: Call, scrape: Asides['scrape']): Promise<void> {
+  if (scrape === undefined) refuse(res, 'proxy/no-route');
+  else if (req.method !== 'GET') refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET' } });
+  else res.writeHead(200, { 'Content-Type': PROMETHEUS }).end(await scrape());
 }
 
 function answerMetadata({ req, res }: Call, document: ResourceMetadata): void {

@@ -24,7 +24,7 @@ interface ModernPost {
 
 /** A POST of the stateless revision (MCP 2026-07-28, Streamable HTTP): the end of its connection is what cancels it. */
 export function postModern(call: Call, message: Message, options: ModernPost): void {
-  const { req, res, identity, replyHooks, answerHolds } = call;
+  const { req, res, identity, replyHooks, answerHooks, answerHolds } = call;
   if (identity === undefined) throw new SkepError('internal/bug');
   if (message.kind === 'response') refuse(res, 'proxy/not-json-rpc');
   // Ids of requests are no names among clients without sessions, so a notification can be about none.
@@ -38,7 +38,8 @@ export function postModern(call: Call, message: Message, options: ModernPost): v
       return;
     }
     const peer = callOf(message, principalOf(identity), req.headers);
-    const posted = { res, replyHooks, request: { id, method }, session: undefined, clock, budget, form };
+    const hooks = { replyHooks, answerHooks };
+    const posted = { res, ...hooks, request: { id, method }, session: undefined, clock, budget, form };
     res.once('close', () => calls.gone(peer));
     calls.request(peer, message, held(waiterFor({ ...posted, isModern: true }), answerHolds));
   }

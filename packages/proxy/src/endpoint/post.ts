@@ -71,9 +71,18 @@ function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
     refuse(call.res, 'proxy/session-needed', { id: request.id });
     return;
   }
-  const { res, replyHooks, answerHolds } = call;
+  const { res, replyHooks, answerHooks, answerHolds } = call;
   const head = { id: request.id, method: request.method };
-  const posted: PostedRequest = { res, replyHooks, request: head, session, clock, budget, form };
+  const posted: PostedRequest = {
+    res,
+    replyHooks,
+    answerHooks,
+    request: head,
+    session,
+    clock,
+    budget,
+    form,
+  };
   // Only a session can fetch an answer later (MCP 2025-11-25: a disconnect alone cancels nothing there).
   if (session === undefined) res.once('close', () => backend.gone(peer));
   backend.request(peer, request, held(waiterFor(posted), answerHolds));
@@ -83,12 +92,13 @@ function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
 function initialize(call: Call, request: Request, principal: string, taking: Taking): void {
   const { backend, sessions, clock, budget, form } = taking;
   // All that is kept while the server may be starting: neither the call nor its request, which have the body.
-  const { res, replyHooks } = call;
+  const { res, replyHooks, answerHooks } = call;
   const { id, method } = request;
   const abilities = abilitiesOf(request);
   const answer = (reply: Response, session: Session | undefined): void => {
     const headers = session === undefined ? {} : { 'Mcp-Session-Id': session.key };
-    const posted = { res, replyHooks, request: { id, method }, session, clock, budget, form, headers };
+    const hooks = { replyHooks, answerHooks };
+    const posted = { res, ...hooks, request: { id, method }, session, clock, budget, form, headers };
     waiterFor(posted).finish(reply);
   };
   const newcomer: Newcomer = {

@@ -4,7 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { ENDPOINT_PATHS } from '../backend/backend.ts';
 import type { BackendPort, Newcomer, Peer, Waiter } from '../backend/port.ts';
-import { throughHooks, type Call, type ReplyHook } from '../call/call.ts';
+import { tellAnswer, throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { publicAddress, type AddressSettings } from '../call/public-address.ts';
 import { refuse, rpcFailure } from '../call/refuse.ts';
@@ -140,7 +140,8 @@ export class Sse implements Face {
     const session = this.#sessionOf(call, request.id);
     if (session === undefined) return;
     accept(call);
-    waiterOn(session.socket, request, call.replyHooks).finish(answer);
+    call.isAnsweredElsewhere = true;
+    waiterOn(session.socket, request, call).finish(answer);
   }
 
   #post(call: Call): void {
@@ -168,7 +169,7 @@ export class Sse implements Face {
 
   #take(call: Call, session: SseSession, message: Message): void {
     const { backend } = this.#options;
-    const { res, replyHooks, answerHolds } = call;
+    const { res, answerHolds } = call;
     if (backend.state !== 'attached') {
       refuse(res, 'proxy/backend-away', { id: idOf(message) });
       return;
@@ -176,11 +177,10 @@ export class Sse implements Face {
     if (message.kind === 'request') {
       // Before the answer, which comes on another connection.
       accept(call);
-      if (message.method === METHODS.initialize) this.#initialize(session, message, replyHooks);
-      else {
-        const waiter = waiterOn(session.socket, headOf(message), replyHooks);
-        backend.request(session, message, held(waiter, answerHolds));
-      }
+      call.isAnsweredElsewhere = true;
+      const waiter = waiterOn(session.socket, headOf(message), call);
+      if (message.method === METHODS.initialize) this.#initialize(session, message, waiter);
+      else backend.request(session, message, held(waiter, answerHolds));
       return;
     }
     const taken =
@@ -189,12 +189,11 @@ export class Sse implements Face {
     else refuse(res, 'proxy/busy');
   }
 
-  #initialize(session: SseSession, request: Request, replyHooks: readonly ReplyHook[]): void {
-    const head = headOf(request);
-    const waiter = waiterOn(session.socket, head, replyHooks);
+  #initialize(session: SseSession, request: Request, waiter: Waiter): void {
+    const { id } = request;
     const abilities = abilitiesOf(request);
     const newcomer: Newcomer = {
-      id: head.id,
+      id,
       wanted: wantedBy(request),
       welcome: (reply) => {
         if (!session.socket.open) return undefined;
@@ -205,7 +204,11 @@ export class Sse implements Face {
       refuse: (reply) => waiter.finish(reply),
       fail: (code) => waiter.fail(code),
     };
-    session.socket.onClose(this.#options.backend.initialize(newcomer));
+    const leave = this.#options.backend.initialize(newcomer);
+    session.socket.onClose(() => {
+      leave();
+      waiter.fail('proxy/client-gone');
+    });
   }
 }
 
@@ -218,18 +221,30 @@ function accept({ res }: Call): void {
 }
 
 /** The answer to one request, on the stream of its client. */
-function waiterOn(socket: SseSocket, request: RequestHead, hooks: readonly ReplyHook[]): Waiter {
+function waiterOn(
+  socket: SseSocket,
+  request: RequestHead,
+  { replyHooks, answerHooks }: Pick<Call, 'replyHooks' | 'answerHooks'>,
+): Waiter {
+  let isTold = false;
+  const tell = (message: Message): void => {
+    if (isTold || message.kind !== 'response') return;
+    isTold = true;
+    tellAnswer(answerHooks, message);
+  };
   const put = (message: Message): boolean => {
-    const passed = throughHooks(hooks, { message, request });
+    const passed = throughHooks(replyHooks, { message, request });
     if (passed === undefined) return false;
     const frame = { lead: '', body: bodyOf(passed.text) };
     if (passed.kind === 'notification' && passed.method === METHODS.progress) socket.writeDroppable(frame);
     else socket.write(frame);
+    tell(passed);
     return true;
   };
   const fail = (code: Code): void => {
-    if (code === 'proxy/cancelled') return;
-    socket.write({ lead: '', body: bodyOf(errorOf(request.id, rpcFailure(code)).text) });
+    const error = errorOf(request.id, rpcFailure(code));
+    tell(error);
+    if (code !== 'proxy/cancelled') socket.write({ lead: '', body: bodyOf(error.text) });
   };
   return {
     get carries() {

@@ -66,7 +66,7 @@ export class StreamableHttp implements Face {
   }
 
   answer(call: Call, request: RequestHead, answer: Response): void {
-    const { req, res, replyHooks } = call;
+    const { req, res, replyHooks, answerHooks } = call;
     const form = replyForm(req.headers.accept);
     if (form === 'neither') {
       refuse(res, 'proxy/not-acceptable', { id: request.id });
@@ -74,7 +74,15 @@ export class StreamableHttp implements Face {
     }
     // Nothing comes before such an answer, and nobody has to fetch it later.
     const whole = { session: undefined, form: form === 'either' ? 'json' : form } as const;
-    const posted = { res, replyHooks, request, clock: this.#clock, budget: this.#budget, ...whole };
+    const posted = {
+      res,
+      replyHooks,
+      answerHooks,
+      request,
+      clock: this.#clock,
+      budget: this.#budget,
+      ...whole,
+    };
     waiterFor(posted).finish(answer);
   }
 

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
 import type { Waiter } from '../backend/port.ts';
-import { throughHooks, type ReplyHook } from '../call/call.ts';
+import { tellAnswer, throughHooks, type AnswerHook, type ReplyHook } from '../call/call.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { errorOf, memberAt, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
@@ -25,6 +25,7 @@ const EVENT_CHARACTERS = 256 * 1024;
 export interface PostedRequest {
   readonly res: ServerResponse;
   readonly replyHooks: readonly ReplyHook[];
+  readonly answerHooks: readonly AnswerHook[];
   readonly request: RequestHead;
   readonly form: ReplyForm;
   readonly session: Session | undefined;
@@ -82,11 +83,15 @@ export function waiterFor(posted: PostedRequest): Waiter {
 
 /** Answers with one JSON body. Nothing can be said before the answer. */
 function jsonWaiter(posted: PostedRequest): Waiter {
-  const { res, replyHooks, request } = posted;
+  const { res, replyHooks, answerHooks, request } = posted;
   const answer = (reply: Response): void => {
     const passed = throughHooks(replyHooks, { message: reply, request });
-    if (passed === undefined) refuse(res, 'proxy/withheld', { id: request.id });
-    else sendJson(passed, posted);
+    if (passed === undefined) {
+      refuse(res, 'proxy/withheld', { id: request.id });
+      return;
+    }
+    tellAnswer(answerHooks, passed);
+    sendJson(passed, posted);
   };
   return {
     carries: false,
@@ -127,6 +132,7 @@ class StreamWaiter implements Waiter {
   finish(reply: Response): void {
     const { res, form } = this.#posted;
     const passed = this.#hooked(reply) ?? this.#error('proxy/withheld');
+    tellAnswer(this.#posted.answerHooks, passed);
     const isLarge = form === 'either' && passed.text.length > EVENT_CHARACTERS;
     const asJson = isLarge || statusOf(passed, this.#posted) !== 200;
     if (!asJson || res.headersSent || res.destroyed) this.#end(passed.text);
@@ -142,8 +148,11 @@ class StreamWaiter implements Waiter {
     if (!res.headersSent && row.httpStatus === 503) {
       this.#letGo();
       refuse(res, code, { id: this.#posted.request.id });
-    } else if (code === 'proxy/cancelled') this.#end();
-    else this.#end(this.#error(code).text);
+    } else {
+      const error = this.#error(code);
+      tellAnswer(this.#posted.answerHooks, error);
+      this.#end(code === 'proxy/cancelled' ? undefined : error.text);
+    }
   }
 
   #open(): EventStream {

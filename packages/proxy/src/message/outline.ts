@@ -12,6 +12,7 @@ const ACTED_ON = new Set([
   'params',
   'result',
   'error',
+  'isError',
   '_meta',
   'io.modelcontextprotocol/protocolVersion',
   'io.modelcontextprotocol/clientCapabilities',

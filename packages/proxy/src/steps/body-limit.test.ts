@@ -19,10 +19,14 @@ function callWith(body: string): Call {
     path: '/mcp',
     readBody: () => Promise.reject(new Error('not bounded')),
     identity: undefined,
+    isOwn: false,
     incoming: undefined,
     answerer: undefined,
     replyHooks: [],
     answerHolds: [],
+    answerHooks: [],
+    isAnsweredElsewhere: false,
+    sent: undefined,
     prefix: '',
   };
 }

@@ -1,10 +1,13 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { OptionalSteps } from '../call/chain.ts';
+import type { ToolCounts } from '../call/tool-counts.ts';
 
 /** What a part of the chain that comes with settings adds to it. */
 export interface Part {
   readonly steps: OptionalSteps;
+  /** All metrics in the Prometheus text format, where `/metrics` serves them. */
+  readonly scrape?: () => Promise<string>;
   /** Called once, when no call can come any more; what it promises is waited for. */
   readonly close?: () => void | Promise<void>;
 }
@@ -22,4 +25,6 @@ export interface PartServices {
   /** Headers of a proxy in front say who is calling (`--trust-proxy-headers`). */
   readonly trustProxyHeaders: boolean;
   readonly skepVersion: string;
+  /** Of the tools of the server; somebody else counts. */
+  readonly toolCounts: ToolCounts;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { ToolCounts } from '../call/tool-counts.ts';
 import { postJson } from '../doubles/http-client.ts';
 import { newSession, runningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
@@ -16,6 +17,7 @@ const services = {
   transport: 'stdio',
   trustProxyHeaders: false,
   skepVersion: '1',
+  toolCounts: new ToolCounts(),
 } as const;
 const refused = { filter: [''] };
 

@@ -1,12 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { AuthzSettings } from './authorization.ts';
+import type { AuditSettings } from './audit/settings.ts';
 import type { Part, PartServices } from './part.ts';
+import type { ProxyTelemetry } from './telemetry/settings.ts';
 import type { ToolSettings } from './tool-view.ts';
 
 /** The parts of one chain (a part is in part.ts); one whose settings are absent is not loaded. */
 export interface PartSettings {
+  readonly audit?: AuditSettings | undefined;
   readonly tools?: ToolSettings | undefined;
   readonly authz?: AuthzSettings | undefined;
+  readonly telemetry?: ProxyTelemetry | undefined;
 }
 
 interface Row {
@@ -19,6 +23,10 @@ interface Row {
 /** Every part that a chain can have. */
 const PARTS: readonly Row[] = [
   {
+    setting: '--enable-audit or --audit-config',
+    open: async ({ audit }, services) => audit && (await import('./audit.ts')).openAudit(audit, services),
+  },
+  {
     setting: '--tools or --tools-override',
     open: async ({ tools }) => tools && (await import('./tool-filter.ts')).openTools(tools),
   },
@@ -26,6 +34,11 @@ const PARTS: readonly Row[] = [
     setting: '--authz-config',
     open: async ({ authz }, services) =>
       authz && (await import('./authorization.ts')).openAuthorization(authz, services),
+  },
+  {
+    setting: '--otel-endpoint or --otel-enable-prometheus-metrics-path',
+    open: async ({ telemetry }, services) =>
+      telemetry && (await import('./telemetry.ts')).openProxyTelemetry(telemetry, services),
   },
 ];
 
@@ -43,7 +56,8 @@ export async function openParts(settings: PartSettings, services: PartServices):
     await close();
     throw failed.reason;
   }
-  return { steps: Object.assign({}, ...parts.map(({ steps }) => steps)), close };
+  const scrape = parts.map((part) => part.scrape).find((one) => one !== undefined);
+  return { steps: Object.assign({}, ...parts.map(({ steps }) => steps)), ...(scrape && { scrape }), close };
 }
 
 async function openPart(

@@ -1,9 +1,7 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import {
   authenticate,
   bearerChallenge,
-  bearerToken,
   describeRefusal,
   type Refusal,
 } from '@skep/auth/resource/authenticate.ts';
@@ -67,8 +65,6 @@ export interface SignIn {
     call: Pick<Call, 'authority' | 'prefix' | 'req'>,
     path: string,
   ) => ResourceMetadata | undefined;
-  /** A bearer token that admits whoever hosts the proxy, and that nobody else has. */
-  readonly pass: string;
   /** Idempotent. */
   readonly close: () => void;
 }
@@ -90,7 +86,6 @@ export async function openSignIn(settings: SignInSettings, services: SignInServi
     await readText(tokenFile, { maxBytes: MAX_TOKEN_FILE_BYTES, what: 'token file' });
   const provider = await createProvider(providerSettings(settings), services);
   const verifier = createVerifier([provider], new TokenCache({ now: services.clock.now }));
-  const pass = randomBytes(32).toString('base64url');
   const { issuer: realm, scopes, requiredScopes = [] } = settings;
   const challenge = (more: Parameters<typeof bearerChallenge>[0]): string =>
     bearerChallenge({ realm, resourceMetadata: document, scopes, ...more });
@@ -111,9 +106,9 @@ export async function openSignIn(settings: SignInSettings, services: SignInServi
       challenge: challenge({ error, description, scopes: requiredScopes }),
     });
   };
-  const admitted = async ({ req, res }: Call): Promise<Identity | undefined> => {
+  const admitted = async ({ req, res, isOwn }: Call): Promise<Identity | undefined> => {
     const authorization = headerValues(req.rawHeaders, 'authorization');
-    if (isPass(authorization, pass)) return localIdentity(services.osUser, services.clock.now());
+    if (isOwn) return localIdentity(services.osUser, services.clock.now());
     const asked = authenticate(authorization, verifier);
     const found = asked instanceof Promise ? await asked : asked;
     if (found.kind === 'refused') refuseToken(res, found);
@@ -124,7 +119,6 @@ export async function openSignIn(settings: SignInSettings, services: SignInServi
     return undefined;
   };
   return {
-    pass,
     async auth(call, next) {
       const identity = await admitted(call);
       if (identity === undefined) return;
@@ -166,12 +160,6 @@ function providerSettings(settings: SignInSettings): Parameters<typeof createPro
     issuerMatch: 'slash',
     forcedRefreshEveryMs: FORCED_REFRESH_MS,
   };
-}
-
-function isPass(authorization: readonly string[], pass: string): boolean {
-  const bearer = bearerToken(authorization);
-  if (bearer.kind !== 'token' || bearer.token.length !== pass.length) return false;
-  return timingSafeEqual(Buffer.from(bearer.token, 'latin1'), Buffer.from(pass, 'latin1'));
 }
 
 /** By `scope` (RFC 9068 §2.2.3), or by `scp`, which some providers write, as a text or a list. */

@@ -11,6 +11,14 @@ import { openCatalog } from './open-catalog.ts';
 
 const { signal } = new AbortController();
 const none = {
+  otelEndpoint: undefined,
+  otelSamplingRate: undefined,
+  otelEnvVars: undefined,
+  otelInsecure: undefined,
+  otelEnablePrometheusMetricsPath: undefined,
+  otelTracingEnabled: undefined,
+  otelMetricsEnabled: undefined,
+  otelUseLegacyAttributes: undefined,
   registryApiUrl: undefined,
   registryUrl: undefined,
   caCertificatePath: undefined,

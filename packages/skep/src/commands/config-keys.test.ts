@@ -69,8 +69,8 @@ describe('skep config', () => {
     ['config get nonsense', 'unknown key "nonsense"; see the keys with skep config list'],
     [['config', 'get', 'a\u001b[2Jb'], 'unknown key "a�[2Jb"; see the keys with skep config list'],
     [
-      'config set otel.endpoint https://x',
-      'the key "otel.endpoint" is not available yet; a later version will have it',
+      'config set registry_auth.x y',
+      'the key "registry_auth.x" is not available yet; a later version will have it',
     ],
     ['config unset build-env', 'build_env is set together with others; use skep config unset-build-env'],
     [
@@ -100,7 +100,7 @@ describe('skep config', () => {
 
   test('a key of a later release in the file is refused by name', async () => {
     const skep = await commandUnderTest();
-    await skep.configure('otel:\n  endpoint: https://otel.example\n');
-    expect(await skep.refusal('run fake:1')).toContain('key "otel" is not available yet');
+    await skep.configure('registry_auth:\n  type: x\n');
+    expect(await skep.refusal('run fake:1')).toContain('key "registry_auth" is not available yet');
   });
 });

@@ -80,7 +80,10 @@ describe('a file that is no run configuration is refused with the key that is wr
     ],
     [{ group: 'team' }, "group 'team' does not exist; create it with skep group create team"],
     [{ group: '../team' }, `"x" is not a run configuration: "group": not a group name; ${CORRECT}`],
-    [{ audit_config: { version: '1' } }, `"x" uses "audit_config", which is not available yet; ${LEAVE_OUT}`],
+    [
+      { audit_config: { version: '1' } },
+      `"x" is not a run configuration: "audit_config": has an unknown key: "version"; ${CORRECT}`,
+    ],
     [{ mutating_webhooks: ['x'] }, `"x" uses "mutating_webhooks", which is not available yet; ${LEAVE_OUT}`],
     [
       { container_labels: { 'bad key': 'x' } },
@@ -217,7 +220,7 @@ describe('what is exported', () => {
       allow_docker_gateway: false,
       ignore_config: { LoadGlobal: true, PrintOverlays: false },
       stateless: true,
-      telemetry_config: { endpoint: 'otel.example' },
+      telemetry_config: { serviceName: 'n' },
     };
     const here = await commandUnderTest({ files: { x } });
     await here.output('run --from-config x');

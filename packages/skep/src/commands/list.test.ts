@@ -74,11 +74,14 @@ describe('skep list', () => {
     }
   });
 
-  test('shows all there is with -o wide, as to a file', async () => {
+  test('shows all there is with -o wide, as to a file, and what was counted', async () => {
     const plain = await servers.output('list --all');
-    expect(await servers.output('list --all -o wide')).toBe(plain);
+    const wide = await servers.output('list --all -o wide');
+    const lines = plain.trimEnd().split('\n');
+    for (const [at, line] of wide.trimEnd().split('\n').entries())
+      expect(line.startsWith(lines[at] ?? '')).toBe(true);
     const terminal = { widthOut: 80, liveOut: true };
-    expect(await servers.output('list --all -o wide', { terminal })).toBe(plain);
+    expect(await servers.output('list --all -o wide', { terminal })).toBe(wide);
   });
 
   test('colours a state where there are colours', async () => {
@@ -111,9 +114,9 @@ describe('skep list', () => {
     const items = JSON.parse(await servers.output('list --all --format json')) as readonly object[];
     const shared = ['name', 'package', 'url', 'port', 'transport_type', 'proxy_mode', 'status'];
     expect(items.map((item) => Object.keys(item))).toEqual([
-      [...shared, 'created_at', 'started_at', 'labels', 'group', 'front_url'],
-      [...shared, 'created_at', 'started_at', 'group', 'front_url'],
-      [...shared, 'created_at', 'started_at', 'labels', 'group', 'front_url'],
+      [...shared, 'created_at', 'started_at', 'labels', 'group', 'front_url', 'tool_calls'],
+      [...shared, 'created_at', 'started_at', 'group', 'front_url', 'tool_calls'],
+      [...shared, 'created_at', 'started_at', 'labels', 'group', 'front_url', 'tool_calls'],
     ]);
     expect(items[0]).toMatchObject({
       name: 'alpha',
@@ -221,7 +224,7 @@ describe('skep status', () => {
     const keysOf = async (name: string): Promise<readonly string[]> =>
       Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
     const always =
-      'name status package url port transport proxy_mode permissions refused may_lack server group front_url'.split(
+      'name status package url port transport proxy_mode permissions refused may_lack server group front_url tool_calls'.split(
         ' ',
       );
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);

@@ -16,6 +16,9 @@ const STATUS: Column = { title: 'STATUS', whole: true, format: formatOfStatus };
 /** Everything, for files and `--format wide`. */
 const WIDE = ['NAME', 'PACKAGE', STATUS, 'URL', 'PORT', 'GROUP', 'CREATED'];
 
+/** Of all tools of a server, since its proxy started; who prints into a file without asking for them does not wait for them. */
+const COUNTS = ['CALLS', 'ERRORS', 'TIME'];
+
 /** What a person looks for, on a terminal. The end of a name or package is what tells it from others. */
 const NARROW: readonly Column[] = [
   { title: 'NAME', keepsEnd: true },
@@ -83,7 +86,9 @@ export const list = defineCommand({
     const upgrades = values.checkUpgrades ? await upgradesOf(views, context) : undefined;
     if (values.format === 'json') {
       const upgrade = (name: string): object => (upgrades ? { upgrade: upgrades.get(name) ?? null } : {});
-      return terminal.out(toJsonText(views.map((view) => ({ ...toListItem(view), ...upgrade(view.name) }))));
+      const { counts, toCountItems } = await countsOf(views, context);
+      const item = (view: WorkloadView): object => toListItem(view, toCountItems(counts.get(view.name)));
+      return terminal.out(toJsonText(views.map((view) => ({ ...item(view), ...upgrade(view.name) }))));
     }
     if (values.format === 'mcpservers') return terminal.out(toJsonText(toMcpServers(views)));
     const client = CLIENTS.find(({ name }) => name === values.format);
@@ -94,7 +99,11 @@ export const list = defineCommand({
     if (troubled.length > 0)
       terminal.err(`Not running: ${troubled.map(trouble).join(', ')}; see skep list --all\n`);
     if (views.length > 0)
-      return terminal.out(tableOf(views, { wide: values.format === 'wide', upgrades }, context));
+      return terminal.out(
+        values.format === 'wide'
+          ? await wideTable(views, upgrades, context)
+          : tableOf(views, { upgrades }, context),
+      );
     const where = values.group === undefined ? '' : printable(` in group '${values.group}'`);
     terminal.out(`No MCP servers found${where}\n`);
   },
@@ -105,25 +114,49 @@ const trouble = ({ name, status }: WorkloadView): string => `${name} (${status})
 /** Files get everything, as `wide` shows it. */
 function tableOf(
   views: readonly WorkloadView[],
-  { wide, upgrades }: { readonly wide: boolean; readonly upgrades: Upgrades | undefined },
+  { upgrades }: { readonly upgrades: Upgrades | undefined },
   { terminal, clock }: Pick<Context, 'terminal' | 'clock'>,
 ): string {
   const head = upgrades ? [UPGRADE] : [];
   const upgrade = ({ name }: WorkloadView): string[] => (upgrades ? [upgrades.get(name) ?? '-'] : []);
-  if (wide || !terminal.liveOut) {
-    const rows = views.map((view) => [
-      ...shared(view),
-      `${view.port}`,
-      view.group,
-      timeText(view.createdAt),
-      ...upgrade(view),
-    ]);
+  if (!terminal.liveOut) {
+    const rows = views.map((view) => [...wideCells(view), ...upgrade(view)]);
     return toTable([...WIDE, ...head], rows, { ...terminal, widthOut: Infinity });
   }
   const now = new Date(clock.now());
   const short = views.map((view) => ({ ...view, package: shortPackage(view.package) }));
   const rows = short.map((view) => [...shared(view), ageText(view.createdAt, now), ...upgrade(view)]);
   return toTable([...NARROW, ...head], rows, terminal);
+}
+
+const wideCells = (view: WorkloadView): string[] => [
+  ...shared(view),
+  `${view.port}`,
+  view.group,
+  timeText(view.createdAt),
+];
+
+/** Everything that is known, what was counted too. */
+async function wideTable(
+  views: readonly WorkloadView[],
+  upgrades: Upgrades | undefined,
+  context: Context,
+): Promise<string> {
+  const { counts, countCells } = await countsOf(views, context);
+  const rows = views.map((view) => [
+    ...wideCells(view),
+    ...countCells(counts.get(view.name)),
+    ...(upgrades ? [upgrades.get(view.name) ?? '-'] : []),
+  ]);
+  const head = [...WIDE, ...COUNTS, ...(upgrades ? [UPGRADE] : [])];
+  return toTable(head, rows, { ...context.terminal, widthOut: Infinity });
+}
+
+/** Nothing of it is loaded by a list that shows no counts, and nobody is asked for none. */
+async function countsOf(views: readonly WorkloadView[], context: Context) {
+  const { readToolCounts, countCells, toCountItems } = await import('../cli/tool-counts.ts');
+  const counts = new Map(Object.entries(views.length === 0 ? {} : await readToolCounts(context)));
+  return { counts, countCells, toCountItems };
 }
 
 type Upgrades = ReadonlyMap<string, string>;

@@ -1,5 +1,6 @@
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
+import { countFacts, readToolCounts, toCountItems } from '../cli/tool-counts.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { permissionCard } from '../permissions/card.ts';
 import { findRunConfig } from '../run-config/file.ts';
@@ -24,6 +25,7 @@ export const status = defineCommand({
     const config = await findRunConfig(context.places, view.name);
     const card = config && permissionCard(config);
     const found = await readFound(context.places, view.name);
+    const counts = Object.entries(await readToolCounts(context)).find(([one]) => one === view.name)?.[1];
     const missed = config && (await missedBy(config, context));
     if (values.format === 'json')
       return context.terminal.out(
@@ -31,6 +33,7 @@ export const status = defineCommand({
           toStatusItem(view, now, {
             card,
             found,
+            calls: toCountItems(counts),
             refused: missed ? refusedItems(missed.refused) : null,
             lacks: missed?.lacks ?? [],
           }),
@@ -50,6 +53,7 @@ export const status = defineCommand({
       ['Proxy Mode', view.proxyMode],
       ['Server', found?.server && [found.server.name, found.server.version ?? ''].join(' ').trim()],
       ['Tools', weight && toolsText(weight)],
+      ...countFacts(counts),
       ...cardFacts(card ?? []),
       ...(config ? missedFacts(config, missed) : []),
       ['Data', await dataText(context.places, name)],

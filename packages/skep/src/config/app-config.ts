@@ -116,12 +116,46 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     key: 'runtime_configs',
     brief: 'Base images and packages of builds, for npx, uvx and go',
   },
+  { name: 'otelEndpoint', kind: 'string', key: 'otel.endpoint', brief: 'Used for --otel-endpoint' },
+  {
+    name: 'otelSamplingRate',
+    kind: 'float',
+    key: 'otel.sampling-rate',
+    brief: 'Used for --otel-sampling-rate',
+    min: 0,
+    max: 1,
+  },
+  { name: 'otelEnvVars', kind: 'strings', key: 'otel.env-vars', brief: 'Used for --otel-env-vars' },
+  { name: 'otelInsecure', kind: 'bool', key: 'otel.insecure', brief: 'Used for --otel-insecure' },
+  {
+    name: 'otelEnablePrometheusMetricsPath',
+    kind: 'bool',
+    key: 'otel.enable-prometheus-metrics-path',
+    brief: 'Used for --otel-enable-prometheus-metrics-path',
+  },
+  {
+    name: 'otelTracingEnabled',
+    kind: 'bool',
+    key: 'otel.tracing-enabled',
+    brief: 'Used for --otel-tracing-enabled',
+  },
+  {
+    name: 'otelMetricsEnabled',
+    kind: 'bool',
+    key: 'otel.metrics-enabled',
+    brief: 'Used for --otel-metrics-enabled',
+  },
+  {
+    name: 'otelUseLegacyAttributes',
+    kind: 'bool',
+    key: 'otel.use-legacy-attributes',
+    brief: 'Used for --otel-use-legacy-attributes',
+  },
 ]);
 
 /** Keys of other releases: refused by name instead of as unknown. */
 export const laterKeys = settingsOf({ group: 'Configuration file', notYet: true }, [
   { name: 'registryAuth', kind: 'json', key: 'registry_auth', brief: 'Sign-in to the catalogue' },
-  { name: 'otel', kind: 'json', key: 'otel', brief: 'Where telemetry goes' },
 ]);
 
 const everyKey = [...appSettings, ...laterKeys];

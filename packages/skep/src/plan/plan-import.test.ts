@@ -19,7 +19,7 @@ async function imported(more: object, isolation: 'on' | 'off' = 'off') {
   await writeFile(path.join(dir, 'x.json'), JSON.stringify({ ...minimal, ...more }));
   const terminal = { err: (text: string) => void said.push(text) };
   const places = { ignoreFile: path.join(dir, 'skepignore') };
-  const { config } = await readImport('x.json', { cwd: dir, places, terminal }, { isolation });
+  const { config } = await readImport('x.json', { cwd: dir, env: {}, places, terminal }, { isolation });
   return { config, said };
 }
 

@@ -20,6 +20,7 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
+import { collectorOf } from '../run-config/telemetry.ts';
 import { requireGroup } from '../run-config/group-file.ts';
 import { checkHeaders, referencesOf } from '../run-config/header-forward.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
@@ -33,6 +34,8 @@ import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
 import { importAuthz } from './plan-authz.ts';
+import { checkedAudit } from './plan-audit.ts';
+import { checkedTelemetry } from './plan-telemetry.ts';
 import { checkSignIn } from './plan-sign-in.ts';
 import { checkTools } from './plan-tools.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
@@ -192,12 +195,25 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...(config.oidc_config?.jwks_allow_private_ip === true
       ? ['ask an identity provider at a private address']
       : []),
+    ...telemetryGrants(config),
+    ...(config.audit_config?.logFile ? [`append what is audited to "${config.audit_config.logFile}"`] : []),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
   ];
 }
 
-interface ImportContext extends Pick<Surroundings, 'cwd'> {
+/** Whoever gets to see what is measured learns what the person does. */
+function telemetryGrants({ telemetry_config: config, telemetry_environment }: RunConfig): readonly string[] {
+  const collector = config && collectorOf(config);
+  const variables = Object.keys(telemetry_environment ?? {});
+  if (collector === undefined) return [];
+  return [
+    `tell ${collector} which of its tools are called`,
+    ...(variables.length === 0 ? [] : [`tell it what the variables ${variables.join(', ')} hold`]),
+  ];
+}
+
+interface ImportContext extends Pick<Surroundings, 'cwd' | 'env'> {
   readonly places: Pick<Surroundings['places'], 'ignoreFile'>;
   readonly terminal: Pick<Surroundings['terminal'], 'err'>;
 }
@@ -209,7 +225,7 @@ interface ImportContext extends Pick<Surroundings, 'cwd'> {
  */
 export async function readImport(
   path: string,
-  { cwd, places, terminal }: ImportContext,
+  { cwd, env, places, terminal }: ImportContext,
   { isolation }: Pick<AppConfig, 'isolation'>,
 ) {
   const { value, text } = await readJsonText(resolve(cwd, path), {
@@ -228,6 +244,8 @@ export async function readImport(
     ...authz,
     ...(isolated ? { isolate_network: true } : {}),
     ...absoluteFiles(said, cwd),
+    ...(await checkedAudit(said, cwd)),
+    ...(await checkedTelemetry(said, { env, cwd })),
   };
   checkSupported(config, path);
   const profile = withVolumes(withNetworkMode(profileOf(config, path), { isolated }), [], cwd);

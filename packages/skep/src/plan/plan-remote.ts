@@ -38,7 +38,7 @@ interface AskedRemote extends Pick<AskedRun, 'request' | 'config'>, Omit<Planned
  * `fetch/refused-address` for an address of a catalogue that is not public.
  */
 export async function planRemote(asked: AskedRemote, around: Surroundings): Promise<NewWorkload> {
-  const { found, inputs, signIn, config: app, request } = asked;
+  const { found, inputs, signIn, telemetry, config: app, request } = asked;
   refuseLocal(request);
   // Names are looked up by threads that everything in a process shares.
   around.inside?.handOver('the name of its server is looked up');
@@ -72,7 +72,13 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
       permission_profile: {},
       isolate_network: false,
     },
-    warnings: [...unused(request), ...signInWarnings, ...openHeaders(header_forward), ...signInLater(found)],
+    warnings: [
+      ...unused(request),
+      ...signInWarnings,
+      ...telemetry.warnings,
+      ...openHeaders(header_forward),
+      ...signInLater(found),
+    ],
     configure: async ({ port, prepared }) =>
       runConfigOf(values, {
         name,

@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { hintAtGroup } from '../catalog/catalogue-groups.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
@@ -20,12 +21,14 @@ import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
 import { planAuthz } from './plan-authz.ts';
+import { planAudit } from './plan-audit.ts';
 import { planSignIn } from './plan-sign-in.ts';
+import { planTelemetry } from './plan-telemetry.ts';
 import { planTools } from './plan-tools.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
 import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved, type Target } from './resolve-target.ts';
-import { settingsOfRun } from './settings-of-run.ts';
+import { settingsOfMachine, settingsOfRun } from './settings-of-run.ts';
 
 /** A run of what the command line names. Everything that can be wrong with it is found here (docs/behaviour/run.md). */
 export async function planRun(given: RunRequest, around: Surroundings): Promise<NewWorkload> {
@@ -34,9 +37,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const target = parseTarget(request.target, cwd);
   const config = await loadAppConfig(places);
   const inputs = await checkInputs(request.values, around);
-  const signIn = await planSignIn(request.values, request.settings, around.cwd);
-  const tools = await planTools(request.values, around.cwd);
-  const authz = await planAuthz(request.values, around.cwd);
+  const chain = await planChain(request, config, around);
   const isolation = isolationOf(request, config);
   // What the flags alone say, before anything is asked.
   if (inputs.profile) {
@@ -48,7 +49,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const { resolved, connected } = await lookUp(target, { request, config }, around);
   if ('url' in resolved) {
     const { planRemote } = await import('./plan-remote.ts');
-    return planRemote({ request, config, inputs, signIn, tools, authz, found: resolved }, around);
+    return planRemote({ request, config, inputs, ...chain, found: resolved }, around);
   }
   refuseHeaders(request.settings);
   const { runtime, info } = await connected();
@@ -61,7 +62,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const args = request.args ?? plan?.args ?? [];
   const name = inputs.name ?? resolved.generatedName;
   const learning = values.learn ? await planLearning(name, given, cwd) : undefined;
-  const planned: PlannedRun = { inputs, resolved, name, values, profile, signIn, tools, authz, args };
+  const planned: PlannedRun = { inputs, resolved, name, values, profile, ...chain, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
   const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);
@@ -73,7 +74,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     config,
   );
   handOverByBuild(source, config, around);
-  const notes = [...unusedBuild(request.values, source, runtime), ...signIn.warnings];
+  const notes = unusedBuild(request.values, source, runtime);
   return {
     is: 'new',
     name,
@@ -91,7 +92,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
       ...(verification && { verification }),
     },
     wanted: wantedOf(planned),
-    warnings: [...notes, ...unusedGateway(values), ...olderTransport(values), ...doubts],
+    warnings: [...notes, ...warningsOf(values, chain), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
 }
@@ -126,6 +127,29 @@ function refuseHeaders(settings: RunRequest['settings']): void {
       hint: 'leave it out',
     });
   }
+}
+
+function warningsOf(
+  values: RunValues,
+  { signIn, telemetry }: Pick<PlannedRun, 'signIn' | 'telemetry'>,
+): readonly string[] {
+  return [...signIn.warnings, ...telemetry.warnings, ...unusedGateway(values), ...olderTransport(values)];
+}
+
+/** What the flags say of the steps that calls pass. */
+async function planChain(
+  { values, settings }: RunRequest,
+  config: AppConfig,
+  around: Surroundings,
+): Promise<Pick<PlannedRun, 'signIn' | 'tools' | 'authz' | 'audit' | 'telemetry'>> {
+  const withMachine = mergeSettings(runSettings, [settings, ...settingsOfMachine(config, around)]);
+  return {
+    signIn: await planSignIn(values, settings, around.cwd),
+    tools: await planTools(values, around.cwd),
+    authz: await planAuthz(values, around.cwd),
+    audit: await planAudit(values, around.cwd),
+    telemetry: await planTelemetry(valuesOf(runSettings, withMachine), settings, around),
+  };
 }
 
 function wantedOf({ name, values, profile, resolved: { source, entryName } }: PlannedRun): Wanted {

@@ -1,10 +1,12 @@
 import type { Settings } from '@skep/core/settings/field.ts';
+import type { AuditMembers } from '../run-config/audit.ts';
 import type { AppConfig } from '../config/app-config.ts';
 import type { PermissionProfile } from '../permissions/profile.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { CheckedInputs } from './check-inputs.ts';
 import type { AuthzConfig } from '../run-config/authz.ts';
 import type { ToolConfig } from '../run-config/tools.ts';
+import type { PlannedTelemetry } from './plan-telemetry.ts';
 import type { PlannedSignIn } from './plan-sign-in.ts';
 import type { Resolved } from './resolve-target.ts';
 
@@ -43,8 +45,14 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly tools: ToolConfig;
   /** As it is saved; its members are undefined where everybody may use everything. */
   readonly authz: AuthzConfig;
+  /** As it is saved. */
+  readonly audit: AuditMembers;
+  readonly telemetry: PlannedTelemetry;
   readonly args: readonly string[];
 }
 
 /** What of it is decided of the proxy and its clients, wherever the server runs. */
-export type PlannedProxy = Pick<PlannedRun, 'inputs' | 'values' | 'signIn' | 'tools' | 'authz'>;
+export type PlannedProxy = Pick<
+  PlannedRun,
+  'inputs' | 'values' | 'signIn' | 'tools' | 'authz' | 'audit' | 'telemetry'
+>;

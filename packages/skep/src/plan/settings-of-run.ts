@@ -76,11 +76,22 @@ export function settingsOfBuild(
 }
 
 /** What a person has set for every run. */
-type MachineConfig = Pick<AppConfig, 'caCertificatePath' | 'imageVerification' | 'isolation'>;
+const TELEMETRY = [
+  'otelEndpoint',
+  'otelSamplingRate',
+  'otelEnvVars',
+  'otelInsecure',
+  'otelEnablePrometheusMetricsPath',
+  'otelTracingEnabled',
+  'otelMetricsEnabled',
+  'otelUseLegacyAttributes',
+] as const;
+type MachineConfig = Pick<AppConfig, 'caCertificatePath' | 'imageVerification' | 'isolation'> &
+  Partial<Pick<AppConfig, (typeof TELEMETRY)[number]>>;
 
 /** What holds for every run on this machine. */
 export function settingsOfMachine(
-  { caCertificatePath, imageVerification, isolation }: MachineConfig,
+  { caCertificatePath, imageVerification, isolation, ...others }: MachineConfig,
   { env, places }: Machine,
 ): readonly Settings[] {
   return [
@@ -88,6 +99,7 @@ export function settingsOfMachine(
       caCert: caCertificatePath,
       imageVerification,
       isolateNetwork: isolation === 'on' ? true : undefined,
+      ...Object.fromEntries(TELEMETRY.map((name) => [name, others[name]])),
     }),
     layer('env', 'NODE_EXTRA_CA_CERTS', { caCert: env['NODE_EXTRA_CA_CERTS'] }),
   ];

@@ -5,6 +5,7 @@ const parameters = { filter_tools: ['look'], tools_override: { read: { name: 'lo
 const keys = { tools_filter: ['look'], tools_override: { read: { name: 'look' } } };
 const list = { type: 'tool-filter', parameters };
 const call = { type: 'tool-call-filter', parameters };
+const audit = (said?: object) => ({ type: 'audit', parameters: said });
 const other = { type: 'upstreamswap', parameters: { config: {} } };
 const policies = { version: '1.0', type: 'cedarv1', cedar: { policies: ['x'] } };
 const authorization = { type: 'authorization', parameters: { config_data: policies, config_path: '/x' } };
@@ -33,6 +34,37 @@ test.each<[string, object, object]>([
     'a step of empty parameters',
     { middleware_configs: [{ type: 'tool-filter', parameters: { filter_tools: null, tools_override: {} } }] },
     { middleware_configs: [] },
+  ],
+  [
+    'a step of telemetry',
+    {
+      middleware_configs: [
+        {
+          type: 'telemetry',
+          parameters: { config: { endpoint: 'x' }, server_name: 'a1', transport: 'stdio' },
+        },
+      ],
+    },
+    { telemetry_config: { endpoint: 'x' }, middleware_configs: [] },
+  ],
+  [
+    'a step that switches something on',
+    { middleware_configs: [audit()] },
+    { audit_config: {}, middleware_configs: [] },
+  ],
+  [
+    'a step that switches on what is configured',
+    { audit_config: { component: 'x' }, middleware_configs: [audit()] },
+    { audit_config: { component: 'x' }, middleware_configs: [] },
+  ],
+  [
+    'a step with facts of its workload',
+    {
+      middleware_configs: [
+        audit({ config_data: { maxDataSize: 1 }, component: 'a1', transport_type: 'sse' }),
+      ],
+    },
+    { audit_config: { maxDataSize: 1 }, middleware_configs: [] },
   ],
 ])('%s becomes what its keys would say', (_name, document, expected) => {
   expect(withSteps({ ...document })).toEqual(expected);

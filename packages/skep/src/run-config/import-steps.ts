@@ -12,6 +12,8 @@ interface StepRow {
   readonly facts?: readonly string[];
   /** It guards something, so one that says nothing is not understood. */
   readonly guards?: true;
+  /** The key that is there, if empty, for a step that says nothing. */
+  readonly on?: string;
 }
 
 const STEPS: readonly StepRow[] = [
@@ -24,6 +26,13 @@ const STEPS: readonly StepRow[] = [
     keys: { config_data: 'authz_config', config_path: 'authz_config_path' },
     guards: true,
   },
+  {
+    types: ['audit'],
+    keys: { config_data: 'audit_config', config_path: 'audit_config_path' },
+    facts: ['component', 'transport_type'],
+    on: 'audit_config',
+  },
+  { types: ['telemetry'], keys: { config: 'telemetry_config' }, facts: ['server_name', 'transport'] },
 ];
 
 /**
@@ -37,11 +46,18 @@ export function withSteps(document: Document): Document {
   let taken = document;
   for (const step of steps) {
     const said = saidBy(step);
-    const agrees = said?.every(([key, value]) => isNone(taken[key]) || isDeepStrictEqual(taken[key], value));
-    if (said && agrees) taken = { ...taken, ...Object.fromEntries(said) };
+    const agrees = said?.every(
+      ([key, value]) => isNone(taken[key]) || isNone(value) || isDeepStrictEqual(taken[key], value),
+    );
+    if (said && agrees) taken = { ...taken, ...withoutEmpty(said, taken) };
     else left.push(step);
   }
   return left.length === steps.length ? document : { ...taken, middleware_configs: left };
+}
+
+/** An empty value says that there is something, and takes the place of nothing else. */
+function withoutEmpty(said: readonly (readonly [string, unknown])[], taken: Document): Document {
+  return Object.fromEntries(said.filter(([key, value]) => !isNone(value) || isNone(taken[key])));
 }
 
 /** What a step says, by key; undefined for one that Skep does not know. */
@@ -51,9 +67,10 @@ function saidBy(step: unknown): readonly (readonly [string, unknown])[] | undefi
   const row = STEPS.find(({ types }) => types.includes(String(step['type'])));
   const parameters = step['parameters'] ?? {};
   if (row === undefined || !isRecord(parameters)) return undefined;
-  const { keys, facts = [], guards = false } = row;
+  const { keys, facts = [], guards = false, on } = row;
   const given = Object.entries(parameters).filter(([name, value]) => !facts.includes(name) && !isNone(value));
   if (!given.every(([name]) => Object.hasOwn(keys, name)) || (guards && given.length === 0)) return undefined;
+  if (given.length === 0 && on !== undefined) return [[on, {}]];
   return given.map(([name, value]) => [keys[name] ?? name, value]);
 }
 

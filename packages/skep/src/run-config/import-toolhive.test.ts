@@ -27,7 +27,6 @@ const GUARDS: Readonly<Record<string, unknown>> = {
   aws_sts_config: { region: 'eu-west-1' },
   authz_config: { version: '1.0', type: 'cedarv1', cedar: { policies: [] } },
   authz_config_path: '/authz.json',
-  audit_config: { component: 'x' },
   audit_config_path: '/audit.json',
   validating_webhooks: [{ name: 'p', url: 'https://hook.example' }],
   mutating_webhooks: [{ name: 'p', url: 'https://hook.example' }],
@@ -44,7 +43,7 @@ describe('a guard that is not there yet', () => {
     expect(() => read({ [key]: value })).toThrow(notThere);
     expect(() => read({ [key]: value })).toThrow(`"${key}"`);
   });
-  test.each(['audit_config', 'rate_limit_config'])('is asked for by an empty %s', (key) =>
+  test.each(['rate_limit_config'])('is asked for by an empty %s', (key) =>
     expect(() => read({ [key]: {} })).toThrow(notThere),
   );
   test('is not asked for by null, false, and empty texts and lists', () => {
@@ -59,7 +58,6 @@ describe('a guard that is not there yet', () => {
       step('origin', { allowed_origins: ['https://app.example'] }),
       step('bodylimit', { max_bytes: 10 }),
       step('strip-auth', {}),
-      step('audit', {}),
       step('constructor', {}),
       step('something-new'),
       { type: 'auth', parameters: {}, when: 'always' },
@@ -70,9 +68,9 @@ describe('a guard that is not there yet', () => {
       expect(() => read({ additional_middleware_configs: [one] })).toThrow(notThere);
     }
     expect(() => read({ middleware_configs: { type: 'authorization' } })).toThrow(notThere);
-    const two = [step('telemetry', { config: {} }), step('recovery'), step('authorization')];
+    const two = [step('upstreamswap', { config: {} }), step('recovery'), step('authorization')];
     expect(() => read({ middleware_configs: two })).toThrow(
-      '"middleware_configs" (telemetry, authorization)',
+      '"middleware_configs" (upstreamswap, authorization)',
     );
   });
   test('is no step that every request passes here anyway', () => {
@@ -118,7 +116,6 @@ describe('a key that no release knows', () => {
 
 describe('a key without effect', () => {
   test.each([
-    ['telemetry_config', { endpoint: 'x' }],
     ['rate_limit_namespace', 'x'],
     ['stateless', true],
     ['strict_protocol_validation', true],

@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import { limitsOf } from '../permissions/limits.ts';
 import { builtinProfile, profileMounts, type PermissionProfile } from '../permissions/profile.ts';
 import { OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
+import { isMeasured } from './telemetry.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import type { RunConfig } from './run-config.ts';
 import { toolsOf } from './tools.ts';
@@ -171,6 +172,8 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.oidc_config === undefined ? [] : ['signing in (--oidc-…), so everybody may call it']),
     ...(toolsOf(config) === undefined ? [] : ['--tools and --tools-override, so clients see all tools']),
     ...(config.authz_config === undefined ? [] : ['--authz-config, so everybody may use everything']),
+    ...(config.audit_config === undefined ? [] : ['auditing']),
+    ...(config.telemetry_config && isMeasured(config.telemetry_config) ? ['telemetry'] : []),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];

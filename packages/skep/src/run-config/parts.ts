@@ -1,10 +1,23 @@
 import type { PartSettings } from '@skep/proxy/steps/parts.ts';
 import { currentAuthz } from './authz.ts';
+import { auditOf } from './audit.ts';
 import type { RunConfig } from './run-config.ts';
+import { telemetryOf } from './telemetry.ts';
 import { currentTools } from './tools.ts';
 
+export interface PartsPlace {
+  /** The log of the proxy. */
+  readonly logPath: string;
+  /** Skep's own. */
+  readonly version: string;
+}
+
 /** What comes with settings in the chain of a workload's proxy. Fails as its parts do. */
-export async function partsOf(config: RunConfig): Promise<PartSettings> {
-  const [tools, authz] = await Promise.all([currentTools(config), currentAuthz(config)]);
-  return { tools, authz };
+export async function partsOf(config: RunConfig, { logPath, version }: PartsPlace): Promise<PartSettings> {
+  const [tools, authz, telemetry] = await Promise.all([
+    currentTools(config),
+    currentAuthz(config),
+    telemetryOf(config, version),
+  ]);
+  return { audit: auditOf(config, logPath), tools, authz, telemetry };
 }

@@ -102,7 +102,7 @@ export function encodeExport(config: RunConfig): string {
   const container_labels = { ...config.container_labels, ...toolhiveLabels(config) };
   // What is kept for this workload alone is nowhere else under that name: an import asks for its value.
   const isOwned = (text: string): boolean => isOwnedBy(config.name, parseReference(text).name);
-  const { secrets = [], ...others } = config;
+  const { secrets = [], telemetry_config, ...others } = config;
   const owned = secrets.filter(isOwned).map((text) => parseReference(text).target);
   const shared = secrets.filter((text) => !isOwned(text));
   const elsewhere = Object.fromEntries(local.map(({ key }) => [key, undefined]));
@@ -111,6 +111,8 @@ export function encodeExport(config: RunConfig): string {
     env_vars: Object.fromEntries(env),
     secret_env: [...config.secret_env, ...owned],
     ...(shared.length === 0 ? {} : { secrets: shared }),
+    // Logins of the collector travel as little as other secrets.
+    ...(telemetry_config && { telemetry_config: { ...telemetry_config, headers: undefined } }),
     container_labels,
     ...elsewhere,
   });

@@ -1,6 +1,7 @@
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
+import { auditShape, type AuditConfig } from '@skep/proxy/steps/audit/settings.ts';
 import { parseHttpUrl } from './http-url.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
 import { HARDENINGS } from '../permissions/hardening.ts';
@@ -131,6 +132,23 @@ export const decidedKeys = keysOf('Kept with a workload', {
     ),
     brief: 'Who may use what: policies, or who decides',
   },
+  audit_config: {
+    stored: shape.orEmpty<AuditConfig | undefined>(auditShape, undefined),
+    brief: 'What is written down of calls; auditing is on where it is there',
+  },
+  'telemetry_config.serviceVersion': {
+    stored: shape.nullish(shape.text),
+    brief: 'Service version in traces and metrics; that of Skep where it is not given',
+  },
+  'telemetry_config.caCertPath': {
+    stored: shape.nullish(shape.noNul),
+    brief: 'Authorities (PEM) of an OTLP endpoint over HTTPS',
+  },
+  telemetry_environment: {
+    stored: shape.optional(shape.recordOf(shape.noNul)),
+    local: true,
+    brief: 'What the variables of telemetry_config.environmentVariables held when it was run',
+  },
   hardening: {
     stored: shape.optional(shape.oneOf(...HARDENINGS)),
     local: true,
@@ -148,14 +166,12 @@ export const laterKeys = keysOf('Keys of imported files', {
   env_file_dir: { notYet: true, brief: 'Directory of variables that is read at each start' },
   upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
   aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },
-  audit_config: { notYet: true, brief: 'Audit log' },
   validating_webhooks: { notYet: true, brief: 'Webhooks that may refuse a call' },
   mutating_webhooks: { notYet: true, brief: 'Webhooks that may change a call' },
   middleware_configs: { notYet: true, brief: 'Steps of the proxy' },
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
   rate_limit_config: { notYet: true, brief: 'Rate limits' },
-  telemetry_config: { notYet: true, harmless: true, brief: 'OpenTelemetry of the proxy' },
   stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },
   strict_protocol_validation: { notYet: true, harmless: true, brief: 'Refuse unknown protocol versions' },
   rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },

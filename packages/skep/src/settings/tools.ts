@@ -34,8 +34,13 @@ export const toolSettings = settingsOf({ group: 'Tools, authorization and audit'
     placeholder: 'file',
     notYet: false,
   }),
-  flag('path', 'audit-config', 'Audit configuration file', { key: 'audit_config_path', placeholder: 'file' }),
-  flag('bool', 'enable-audit', 'Audit with the default configuration', { default: false }),
+  flag('path', 'audit-config', 'Audit configuration file (JSON or YAML)', {
+    key: 'audit_config_path',
+    local: true,
+    placeholder: 'file',
+    notYet: false,
+  }),
+  flag('bool', 'enable-audit', 'Audit with the default configuration', { default: false, notYet: false }),
   flag('list', 'webhook-config', 'Webhook configuration file; repeatable, files are merged', {
     placeholder: 'file',
   }),

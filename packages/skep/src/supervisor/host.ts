@@ -7,7 +7,7 @@ import type { Proxy } from '@skep/proxy/start.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
-import type { Endpoint, Tell } from './protocol.ts';
+import type { Endpoint, ShownCounts, Tell, ToolCounts } from './protocol.ts';
 import { GRACE_MS, inspectOwn } from './launch.ts';
 import type { HostDeps } from './host-deps.ts';
 import { noteData } from './kept-data.ts';
@@ -86,6 +86,15 @@ export class Host {
   /** What answers for the workload of exactly this name, while this process hosts it. */
   proxyOf(name: string): Proxy | undefined {
     return this.#hosted.get(name)?.proxy;
+  }
+
+  /** What was counted of the tools of each workload; milliseconds are whole. */
+  toolCounts(): ShownCounts {
+    const counts = [...this.#hosted].map(([name, { proxy }]): [string, ToolCounts] => [
+      name,
+      (proxy.toolCounts?.() ?? []).map((count) => ({ ...count, ms: Math.round(count.ms) })),
+    ]);
+    return Object.fromEntries(counts);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { PASS_HEADER } from '@skep/proxy/call/pass.ts';
 import { memberAt } from '@skep/proxy/message/json-rpc.ts';
 import { judge } from '@skep/core/json/judge.ts';
 import { outline } from '@skep/proxy/message/outline.ts';
@@ -143,7 +144,7 @@ async function probe(options: HttpProbeOptions): Promise<HttpGreeting | undefine
 type Asking = Omit<RequestInit, 'headers'> & { readonly headers: Readonly<Record<string, string>> };
 
 async function request({ endpoint, pass, fetch }: HttpServer, init: Asking): Promise<Response> {
-  const shown = pass === undefined ? {} : { authorization: `Bearer ${pass}` };
+  const shown = pass === undefined ? {} : { [PASS_HEADER]: pass };
   let url = endpoint;
   for (let redirects = 0; ; redirects += 1) {
     const response = await fetch(url, {

@@ -59,6 +59,8 @@ const request = variants('op', {
   stop: { name: text, graceMs: wholeNumber() },
   /** Result: `{ stays }`, where data stays. */
   remove: { name: text, data: optional(bool) },
+  /** Result: `{ counts }`, what was counted of the tools of all that it hosts, by workload. */
+  counts: {},
   /** Answers when everything that should run and nobody hosts was taken up. */
   settle: {},
   /** Ends the supervisor when it hosts nothing. Result: `{ ending }`. */
@@ -127,6 +129,14 @@ const endpoint = members({
 });
 export type Endpoint = ShapeType<typeof endpoint>;
 
+const toolCounts = listOf(
+  members({ name: text, calls: wholeNumber(0), errors: wholeNumber(0), ms: wholeNumber(0) }),
+);
+/** What was counted of the tools of a workload since its proxy started; milliseconds of all calls together. */
+export type ToolCounts = ShapeType<typeof toolCounts>;
+const counts = members({ counts: recordOf(toolCounts) });
+export type ShownCounts = Readonly<Record<string, ToolCounts>>;
+
 /** One line of the supervisor after its greeting. */
 export type Answer =
   | { readonly event: StartEvent }
@@ -138,6 +148,9 @@ export const readGreeting = (line: unknown): Greeting => greeting(line, () => fa
 export const readRequest = (line: unknown): Request => request(line, () => fail('the request is not known'));
 /** The result of `start` and `run`. */
 export const readEndpoint = (result: unknown): Endpoint => endpoint(result, () => fail());
+
+/** The result of `counts`. */
+export const readCounts = (result: unknown): ShownCounts => counts(result, () => fail()).counts;
 
 export function readAnswer(line: unknown): Answer {
   if (!isRecord(line)) return fail();

@@ -185,6 +185,8 @@ async function perform(socket: Socket, request: Request, turn: Turn): Promise<Re
       return { stopped: await finishing(request.name, host.stop(request.name, request.graceMs), resume) };
     case 'remove':
       return { stays: await finishing(request.name, host.remove(request.name, request), resume) };
+    case 'counts':
+      return { counts: host.toolCounts() };
     case 'settle':
       await resume.again();
       return {};

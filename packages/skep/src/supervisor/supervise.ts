@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
+import type { Places } from '@skep/core/files/places.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
@@ -18,12 +19,14 @@ import type { FoundServer } from './found-server.ts';
 import { meetServer, readinessOf } from './meet-server.ts';
 import { withLacks } from './lacks.ts';
 import { LOOKED_AT, loweredText, triedNext } from './tried-next.ts';
+import { workloadLogPath } from './remove-workload.ts';
 import { crashedAtStart, lastLines, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
 import { LEARNS_LABEL } from './workload-spec.ts';
 
 export interface SuperviseDeps extends WatchDeps {
   readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
+  readonly places: Places;
   /** Skep's own, which servers are told. */
   readonly version: string;
   readonly fetch: typeof fetch;
@@ -172,7 +175,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     mode: config.proxy_mode,
     trustProxyHeaders: config.trust_proxy_headers,
     ...(signIn && { signIn }),
-    parts: await partsOf(config),
+    parts: await partsOf(config, { ...deps, logPath: workloadLogPath(deps.places, config.name) }),
     random: () => deps.random(0, 999) / 1_000,
     endpointPrefix: config.endpoint_prefix?.replace(/\/+$/u, '') || undefined,
     ...proxyLimits(config),

@@ -4,8 +4,8 @@ import type { CardRow } from '../permissions/card.ts';
 import type { FoundServer } from '../supervisor/found-server.ts';
 import { shownUrl, type WorkloadView } from './view.ts';
 
-/** One element of `list --format json`. The keys and their order are a promise to scripts; an unknown time is null. */
-export function toListItem(view: WorkloadView): Record<string, unknown> {
+/** One element of `list --format json`; `calls` is what was counted of its tools, null where nobody knows. The keys and their order are a promise to scripts; an unknown time is null. */
+export function toListItem(view: WorkloadView, calls: readonly object[] | null): Record<string, unknown> {
   return {
     name: view.name,
     package: view.package,
@@ -21,6 +21,7 @@ export function toListItem(view: WorkloadView): Record<string, unknown> {
     group: view.group,
     ...(view.remoteUrl === undefined ? {} : { remote: true }),
     front_url: view.frontUrl ?? null,
+    tool_calls: calls,
   };
 }
 
@@ -31,6 +32,8 @@ export interface MoreOfStatus {
   readonly found: FoundServer | undefined;
   /** What its gateway refused; null where that is not known. */
   readonly refused: readonly object[] | null;
+  /** What was counted of its tools; null where nobody knows. */
+  readonly calls: readonly object[] | null;
   /** What it seems to lack by its own words, with the command line that gives it. */
   readonly lacks: readonly { readonly what: string; readonly permit: string }[];
 }
@@ -39,7 +42,7 @@ export interface MoreOfStatus {
 export function toStatusItem(
   view: WorkloadView,
   now: Date,
-  { card, found, refused, lacks }: MoreOfStatus,
+  { card, found, refused, calls, lacks }: MoreOfStatus,
 ): Record<string, unknown> {
   const uptime = uptimeOf(view, now);
   const permissions = card && Object.fromEntries(card.map(({ key, values }) => [key, values]));
@@ -60,6 +63,7 @@ export function toStatusItem(
     server: found ? toServerItem(found) : null,
     group: view.group,
     front_url: view.frontUrl ?? null,
+    tool_calls: calls,
     ...(uptime === undefined ? {} : { uptime }),
   };
 }

@@ -30,9 +30,9 @@ test('what has no time has no text for it, and null in JSON', () => {
     group: 'default',
     labels: {},
   };
-  const item = toListItem({ ...known, status: 'unknown' });
+  const item = toListItem({ ...known, status: 'unknown' }, null);
   expect(item).toMatchObject({ created_at: null, started_at: null });
-  expect(toListItem({ ...known, status: 'running', createdAt: then })).toMatchObject({
+  expect(toListItem({ ...known, status: 'running', createdAt: then }, null)).toMatchObject({
     created_at: '2026-01-02T03:04:05.678Z',
     started_at: null,
   });

@@ -47,7 +47,7 @@ describe('a workload as people see it', () => {
       env_vars: { TOKEN: 'hush' },
       container_labels: { team: 'blue', 'skep.x': '1' },
     });
-    const item = toListItem(await viewWorkload('a1', { places: where, ...alive }));
+    const item = toListItem(await viewWorkload('a1', { places: where, ...alive }), null);
     expect(item).toEqual({
       name: 'a1',
       package: 'x/y:1',
@@ -61,6 +61,7 @@ describe('a workload as people see it', () => {
       labels: { team: 'blue' },
       group: 'default',
       front_url: null,
+      tool_calls: null,
     });
     expect(Object.keys(item).slice(0, 5)).toEqual(['name', 'package', 'url', 'port', 'transport_type']);
   });

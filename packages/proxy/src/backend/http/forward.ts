@@ -3,7 +3,7 @@ import { pipeline, type Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { Call } from '../../call/call.ts';
+import { tellAnswer, type AnswerHook, type Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
 import { idOf, type JsonObject, type Message } from '../../message/json-rpc.ts';
@@ -18,6 +18,7 @@ import { principalOf } from '../../call/principal.ts';
 import { EndpointEvents } from './endpoint-event.ts';
 import { towardsBackend, towardsClient } from './hop-headers.ts';
 import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
+import { readAlong } from './answer-reader.ts';
 import { SessionOwners } from './session-owners.ts';
 import { endpointFor, leadsElsewhere, locationFor, type Asked } from './told-address.ts';
 import { isStream, leave, MAX_REPEATED_BYTES, type Sent, type Upstream } from './upstream.ts';
@@ -55,6 +56,8 @@ interface Pending {
   readonly seen: Asked | undefined;
   /** Present where it would begin a session. */
   readonly opening: Opening | undefined;
+  /** Who hears the answer. */
+  readonly answerHooks: readonly AnswerHook[];
 }
 
 /** Whose the addresses of a server are where nobody signs in. */
@@ -163,6 +166,7 @@ export class Forward implements Front {
       id: message && idOf(message),
       seen,
       refused: this.#whenRefused(call),
+      answerHooks: call.answerHooks,
       opening: isOpening ? { url, headers, body: body.toString('utf8') } : undefined,
     };
     const isKnown = session !== undefined && this.#sessions.has(session);
@@ -339,6 +343,8 @@ export class Forward implements Front {
       return;
     }
     this.#reachable = true;
+    const { answerHooks } = pending;
+    if (answerHooks.length > 0) readAlong(reply, (answer) => tellAnswer(answerHooks, answer));
     res.flushHeaders();
     const ended = (error: Error | null): void => {
       if (error) this.#log.debug({ err: error }, 'a reply ended early');
