@@ -20,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   'registry-auth': async () => (await import('./registry-auth.ts')).registryAuthBench,
   'registry-sync': async () => (await import('./registry-sync.ts')).registrySyncBench,
   proxy: async () => (await import('./proxy.ts')).proxyBench,
+  'proxy-load': async () => (await import('./proxy-load.ts')).proxyLoadBench,
   authorization: async () => (await import('./authorization.ts')).authorizationBench,
   supervisor: async () => (await import('./supervisor.ts')).supervisorBench,
   memory: async () => (await import('./memory.ts')).memoryBench,

@@ -11,15 +11,15 @@ export const HEADERS = { 'Content-Type': 'application/json', Accept: 'applicatio
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Opens a session at the endpoint; the headers that belong to it. */
-export async function openSession(url: string): Promise<Headers> {
+/** Opens a session at the endpoint, with `more` headers; those that belong to it. */
+export async function openSession(url: string, more: Headers = {}): Promise<Headers> {
   const params = {
     protocolVersion: '2025-11-25',
     capabilities: {},
     clientInfo: { name: 'bench', version: '1' },
   };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
-  const answer = await fetch(url, { method: 'POST', headers: HEADERS, body });
+  const answer = await fetch(url, { method: 'POST', headers: { ...HEADERS, ...more }, body });
   await answer.text();
   return { 'Mcp-Session-Id': answer.headers.get('mcp-session-id') ?? '' };
 }

@@ -1,8 +1,12 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { AUDIENCE, ISSUER, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
 import { initializeRequest, newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
@@ -281,6 +285,39 @@ describe('the data of a call', () => {
     expect(event?.metadata.extra).toMatchObject({ request_truncated: true, response_truncated: true });
     expect(event).not.toHaveProperty('data');
   });
+});
+
+test('on whose behalf a token is used is told as far as it may be deep', async () => {
+  const key = await signingKey('k1');
+  const act = { iss: 'https://a.test', sub: 'agent', act: { sub: 'tool', act: { sub: 'deeper' } } };
+  const jwks = createServer((_req, res) => void res.end(JSON.stringify({ keys: [key.jwk] }))).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(jwks, 'listening');
+  const { port } = jwks.address() as AddressInfo;
+  const signIn = {
+    issuer: ISSUER,
+    jwksUrl: `http://127.0.0.1:${port}/`,
+    audience: AUDIENCE,
+    allowHttp: true,
+    allowPrivateIP: true,
+  };
+  await using it = await audited(
+    scriptedServer(),
+    { maxDelegationDepth: 2 },
+    { signIn, clock: manualClock() },
+  );
+  const token = await signed(key, { name: 'Alice', act });
+  await postJson(it.proxy.url, call('echo'), { Authorization: `Bearer ${token}` });
+  expect((await it.events(1))[0]).toMatchObject({
+    type: 'mcp_tool_call',
+    outcome: 'success',
+    subjects: { user_id: 'alice', user: 'Alice' },
+    delegation: { chain: [{ iss: 'https://a.test', sub: 'agent' }, { sub: 'tool' }], truncated: true },
+  });
+  expect(await it.text()).not.toContain(token);
+  jwks.close();
 });
 
 test('only the events that are wanted are written', async () => {

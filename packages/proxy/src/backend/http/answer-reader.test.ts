@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Response } from '../../message/json-rpc.ts';
+import { readAlong } from './answer-reader.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
+const STREAM = { 'content-type': 'text/event-stream' };
+
+/** What is heard of an answer that comes in these pieces. */
+async function heard(headers: object, pieces: readonly Uint8Array[]): Promise<readonly Response[]> {
+  const reply = Object.assign(new PassThrough(), { headers });
+  const answers: Response[] = [];
+  readAlong(reply as unknown as IncomingMessage, (answer) => void answers.push(answer));
+  reply.resume();
+  for (const piece of pieces) reply.write(piece);
+  reply.end();
+  await new Promise((resolve) => reply.once('close', resolve));
+  return answers;
+}
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+const error = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"né"}}';
+const events = `event: message\r\ndata: {"jsonrpc":"2.0","method":"notifications/message"}\r\n\r\n: hi\n\ndata: ${error}\n\ndata: ${error}\n\n`;
+
+describe('an answer that is relayed', () => {
+  test.each([
+    ['JSON', JSON_TYPE, error],
+    ['events', STREAM, events],
+  ])('is heard once, in whatever pieces it comes: %s', async (_name, headers, text) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat({ max: text.length })), async (cuts) => {
+        const whole = bytes(text);
+        const at = [0, ...cuts.toSorted((a, b) => a - b), whole.length];
+        const pieces = at.slice(1).map((end, index) => whole.subarray(at[index], end));
+        const answers = await heard(headers, pieces);
+        expect(answers).toMatchObject([{ failed: true, value: { error: { code: -32000, message: 'né' } } }]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test.each([
+    ['packed', { ...JSON_TYPE, 'content-encoding': 'gzip' }, error],
+    ['of another type', { 'content-type': 'text/html' }, error],
+    ['no JSON', JSON_TYPE, '{"error"'],
+    ['a batch', JSON_TYPE, `[${error}]`],
+    ['of no response', JSON_TYPE, '{"jsonrpc":"2.0","method":"x"}'],
+    ['behind an event that is too large', STREAM, `data: ${'x'.repeat(100_000)}\n\ndata: ${error}\n\n`],
+    ['in an event without an end', STREAM, `data: ${error}`],
+  ])('is not heard where it is %s', async (_name, headers, text) => {
+    const whole = bytes(text);
+    const pieces = Array.from({ length: Math.ceil(whole.length / 1_000) }, (_, at) =>
+      whole.subarray(at * 1_000, (at + 1) * 1_000),
+    );
+    expect(await heard(headers, pieces)).toEqual([]);
+  });
+
+  test('of more than is looked at is known to be an error, or none', async () => {
+    const long = 'x'.repeat(100_000);
+    const failed = await heard(JSON_TYPE, [
+      bytes(`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"${long}"}}`),
+    ]);
+    expect(failed).toMatchObject([{ failed: true }]);
+    const fine = await heard(JSON_TYPE, [bytes(`{"jsonrpc":"2.0","id":1,"result":{"error":"${long}"}}`)]);
+    expect(fine).toMatchObject([{ failed: false }]);
+  });
+});
