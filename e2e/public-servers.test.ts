@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { builtBy } from './fixtures/built-by.ts';
-import { ensureNodeBase, ensurePythonBase } from './images.ts';
+import { ensureGoBase, ensureNodeBase, ensurePythonBase } from './images.ts';
 import { component, repoRoot, title } from './require.ts';
 import { learnAndRun, sessionAt, TRUSTED, variablesOf, type Learned, type Session } from './servers/runs.ts';
 import { PUBLIC_SERVERS, type PublicServer } from './servers/table.ts';
@@ -25,7 +25,11 @@ const lacks = ({ target, mounts = {} }: PublicServer): boolean =>
   (target.startsWith('go:') && !go.available) || ('postgres' in mounts && !postgres.available);
 const asRoot = process.getuid?.() === 0;
 
-const BASES: Readonly<Record<string, () => Promise<string>>> = { npx: ensureNodeBase, uvx: ensurePythonBase };
+const BASES: Readonly<Record<string, () => Promise<string>>> = {
+  npx: ensureNodeBase,
+  uvx: ensurePythonBase,
+  go: ensureGoBase,
+};
 const rows: string[] = [];
 
 describe.skipIf(needed.some((one) => !one.available) || !asRoot)(

@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { builtBy } from './fixtures/built-by.ts';
 import { ensurePythonBase } from './images.ts';
@@ -34,10 +37,16 @@ describe.skipIf(!there)(title('a package of the Python index', engine, pypi), { 
   });
 
   test('is built, runs and answers', async () => {
-    const { code, stdout, stderr } = await user.skep(['run', 'uvx://mcp-server-time', ...flags]);
+    const beside = ['--build-with', 'iniconfig==2.0.0'];
+    const { code, stdout, stderr } = await user.skep(['run', 'uvx://mcp-server-time', ...beside, ...flags]);
     expect(code, stderr).toBe(0);
     const { result } = await ask(stdout.trim(), 'tools/list');
     expect(result?.['tools']).toContainEqual(expect.objectContaining({ name: 'get_current_time' }));
+    const saved = path.join(user.dir, 'state/skep/runconfigs', `${flags[1] ?? ''}.json`);
+    const { image } = JSON.parse(readFileSync(saved, 'utf8')) as { image: string };
+    const look = "import glob; print(len(glob.glob('/opt/uv-tools/*/lib/*/*/iniconfig-2.0.0.dist-info')))";
+    const inside = ['run', '--rm', '--network', 'none', '--entrypoint', 'python3', image, '-c', look];
+    expect(execFileSync('docker', inside, { encoding: 'utf8' }).trim()).toBe('1');
   });
 
   test('that does not exist is refused with one line, and nothing is left', async () => {

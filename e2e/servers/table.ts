@@ -169,6 +169,11 @@ export const PUBLIC_SERVERS: readonly PublicServer[] = [
     },
   },
   {
+    name: 'mcp-go',
+    target: 'go://github.com/mark3labs/mcp-go/examples/everything@v1.2.1',
+    call: { name: 'echo', arguments: { message: 'bees' }, answers: /Echo: bees/ },
+  },
+  {
     name: 'grafana',
     target: 'go://github.com/grafana/mcp-grafana/cmd/mcp-grafana@v1.6.3',
     env: { GRAFANA_URL: 'https://grafana.example', GRAFANA_SERVICE_ACCOUNT_TOKEN: 'none' },
