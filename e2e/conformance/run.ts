@@ -13,14 +13,28 @@ interface Check {
   readonly status?: string;
 }
 
-const CLI = path.join(repoRoot, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
+/** The stable tool asks what servers with sessions do; the newest knows what the modern revision requires. */
+const SUITES = {
+  active: {
+    cli: 'node_modules/@modelcontextprotocol/conformance/dist/index.js',
+    args: ['--suite', 'active'],
+  },
+  '2026-07-28': {
+    cli: 'node_modules/conformance-next/dist/index.js',
+    args: ['--requirements', '2026-07-28'],
+  },
+} as const;
 const ENOUGH_MS = 120_000;
 
-/** Runs the active server suite of the official conformance tool against `url`: scenario name → checks. */
-export async function runConformance(url: string): Promise<ReadonlyMap<string, Score>> {
+/** Runs a server suite of the official conformance tool against `url`: scenario name → checks. */
+export async function runConformance(
+  url: string,
+  suite: keyof typeof SUITES = 'active',
+): Promise<ReadonlyMap<string, Score>> {
+  const { cli, args } = SUITES[suite];
   const folder = mkdtempSync(path.join(os.tmpdir(), 'skep-conformance-'));
   try {
-    const output = await run(['server', '--url', url, '--suite', 'active', '-o', folder]);
+    const output = await run(path.join(repoRoot, cli), ['server', '--url', url, ...args, '-o', folder]);
     const scores = new Map(
       readdirSync(folder)
         .sort()
@@ -44,9 +58,9 @@ const scoreOf = (file: string): Score => {
 };
 
 /** Its exit status only says whether all passed; the caller compares scores, so it is not looked at. */
-const run = (args: readonly string[]): Promise<string> =>
+const run = (cli: string, args: readonly string[]): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CLI, ...args], {
+    const child = spawn(process.execPath, [cli, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: ENOUGH_MS,
     });

@@ -269,6 +269,26 @@ describe.each(ways)('a modern client and a legacy server over %s', (_way, open) 
   });
 });
 
+test('a pipe that asks during two calls asks the one whose client is there, or nobody', async () => {
+  const server = scriptedServer((message, { say }) => {
+    const name = message.params?.['name'];
+    if (isCall(message) && name !== 'silent')
+      say(JSON.stringify({ jsonrpc: '2.0', id: name, method: 'roots/list' }));
+    return isCall(message) ? 'handled' : undefined;
+  });
+  await using proxy = await runningProxy(server);
+  const able = { [META.capabilities]: { roots: {} } };
+  const asked = async (name: string): Promise<unknown> =>
+    Object((await answerOf(proxy.url, 'tools/call', { name }, able))['result']).resultType;
+  expect(await asked('a')).toBe('input_required');
+  expect(await asked('b')).toBe('input_required');
+  const silent = streamOf(proxy.url, modernRequest('tools/call', { name: 'silent' }, able));
+  await server.heard(({ params }) => params?.['name'] === 'silent');
+  const refused = streamOf(proxy.url, modernRequest('tools/call', { name: 'c' }, able));
+  expect(await server.heard(({ id }) => id === 'c')).toMatchObject({ error: { code: -32601 } });
+  for (const stream of [silent, refused]) (await stream).abort();
+});
+
 test('clients of both families use one id at once on one server, and hear their own', async () => {
   const server = scriptedServer();
   await using proxy = await runningProxy(server);

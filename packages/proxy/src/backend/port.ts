@@ -104,6 +104,8 @@ export interface Peer {
 export interface Waiter {
   /** Messages before the answer can reach the client (an event stream, not a JSON body). */
   readonly carries: boolean;
+  /** False while its client has to come back for it first. */
+  readonly attended?: boolean;
   send(message: Message): void;
   finish(reply: Response): void;
   fail(code: Code): void;

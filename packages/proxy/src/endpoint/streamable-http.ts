@@ -42,7 +42,7 @@ export class StreamableHttp implements Face {
     this.#backend = options.backend;
     this.#sessions = new Sessions(options);
     this.#budget = options.unread;
-    this.#calls = new ModernCalls(options.backend);
+    this.#calls = new ModernCalls(options.backend, options.clock);
   }
 
   readonly step: Step = (call) => {

@@ -178,6 +178,8 @@ export class EraLink implements Link {
 }
 
 function isInitialize(line: string): boolean {
+  // Most lines are not, and some are large.
+  if (!line.includes(METHODS.initialize)) return false;
   const message = readMessage(line);
   return typeof message !== 'string' && message.kind === 'request' && message.method === METHODS.initialize;
 }

@@ -1,4 +1,5 @@
 import type { Code } from '@skep/core/errors/codes.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { findPath, rawAt } from '@skep/core/json/scan.ts';
 import {
   findToken,
@@ -14,6 +15,8 @@ import { METHODS } from '../../message/methods.ts';
 import type { BackendPort, Peer, Waiter } from '../port.ts';
 import { modernReply, responsesIn } from './modern-form.ts';
 
+/** Until a question goes to the client, so that others can come with it. */
+const ASK_AFTER_MS = 20;
 const PROGRESS_TOKEN = ['params', 'progressToken'];
 const TOKEN_ASKED = ['params', '_meta', 'progressToken'];
 
@@ -26,6 +29,7 @@ export interface Asking {
 
 export interface HeldCallOptions {
   readonly port: BackendPort;
+  readonly clock: Clock;
   /** The call as the server knows it. */
   readonly peer: Peer;
   readonly method: string;
@@ -52,8 +56,14 @@ export class HeldCall implements Waiter {
   /** What the server asks, by the id that an answer must have. */
   readonly #questions = new Map<string, Request>();
 
+  #isAsking = false;
+
   constructor(options: HeldCallOptions) {
     this.#options = options;
+  }
+
+  get attended(): boolean {
+    return this.#asking !== undefined;
   }
 
   get principal(): string {
@@ -131,8 +141,18 @@ export class HeldCall implements Waiter {
     for (const [name, question] of this.#questions) if (question.id === id) this.#questions.delete(name);
   }
 
-  /** Hands the open questions to the client that waits. */
+  /** What a server asks at once comes one after another, and is one round for the client. */
   #ask(): void {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    this.#options.clock.after(ASK_AFTER_MS, () => {
+      this.#isAsking = false;
+      this.#askNow();
+    });
+  }
+
+  /** Hands the open questions to the client that waits. */
+  #askNow(): void {
     if (this.#questions.size === 0 || this.#asking === undefined) return;
     const requests = [...this.#questions].map(([name, { text, method }]) => {
       const params = findPath(text, ['params']);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { withoutEnvelope } from '../../message/envelope.ts';
 import { memberAt, requestOf, type JsonObject, type Request } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
@@ -18,6 +19,7 @@ const MAX_WAITING = 1024;
  */
 export class ModernCalls {
   readonly #port: BackendPort;
+  readonly #clock: Clock;
   readonly #listens: Listens;
   /** What to do when the client of a request has gone. */
   readonly #endings = new Map<Peer, () => void>();
@@ -26,8 +28,9 @@ export class ModernCalls {
   /** Calls without a client that waits, by the `requestState` of its next request. */
   readonly #waiting = new Map<string, HeldCall>();
 
-  constructor(port: BackendPort) {
+  constructor(port: BackendPort, clock: Clock) {
     this.#port = port;
+    this.#clock = clock;
     this.#listens = new Listens(port);
   }
 
@@ -92,6 +95,7 @@ export class ModernCalls {
     const { peer, request } = asking;
     const call = new HeldCall({
       port: this.#port,
+      clock: this.#clock,
       peer,
       method: request.method,
       waitUnder: (held) => this.#waitUnder(held),

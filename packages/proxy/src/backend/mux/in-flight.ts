@@ -119,6 +119,22 @@ export class InFlight {
     return only;
   }
 
+  /**
+   * Where only calls of one principal are unanswered, the one of them whose client is there: a server that waits for an answer
+   * hardly asks another question meanwhile, and clients may never come back.
+   */
+  onlyFree(): Flight | undefined {
+    const flights = this.#flights.filter(
+      (flight) =>
+        flight !== undefined && flight.peer.kind !== 'proxy' && flight.request.method !== METHODS.listen,
+    );
+    const isOne = flights.every(
+      (flight) => flight?.peer.kind === 'call' && flight.peer.key === flights[0]?.peer.key,
+    );
+    const [free, ...others] = flights.filter((flight) => flight?.waiter.attended !== false);
+    return isOne && others.length === 0 ? free : undefined;
+  }
+
   /** The requests of one peer, oldest first. */
   of(peer: Peer): readonly Flight[] {
     return this.#oldestFirst().filter((flight) => flight.peer === peer);

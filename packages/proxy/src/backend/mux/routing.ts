@@ -153,6 +153,8 @@ export class Routing {
       return waiter.carries ? { peer, channel: waiter, flight: about } : targetOn(peer, about);
     }
     const caller = this.#options.inFlight.caller();
+    const free = caller === 'several' ? this.#options.inFlight.onlyFree() : undefined;
+    if (free?.waiter.carries === true) return { peer: free.peer, channel: free.waiter, flight: free };
     if (caller === 'several' || (caller !== 'none' && caller.kind === 'one-off')) return undefined;
     if (caller !== 'none') {
       const calls = this.#options.inFlight.of(caller);
