@@ -4,6 +4,7 @@ import type { AuditSettings } from './audit/settings.ts';
 import type { Part, PartServices } from './part.ts';
 import type { ProxyTelemetry } from './telemetry/settings.ts';
 import type { ToolSettings } from './tool-view.ts';
+import type { WebhooksSettings } from './webhooks/settings.ts';
 
 /** The parts of one chain (a part is in part.ts); one whose settings are absent is not loaded. */
 export interface PartSettings {
@@ -11,6 +12,7 @@ export interface PartSettings {
   readonly tools?: ToolSettings | undefined;
   readonly authz?: AuthzSettings | undefined;
   readonly telemetry?: ProxyTelemetry | undefined;
+  readonly webhooks?: WebhooksSettings | undefined;
 }
 
 interface Row {
@@ -39,6 +41,11 @@ const PARTS: readonly Row[] = [
     setting: '--otel-endpoint or --otel-enable-prometheus-metrics-path',
     open: async ({ telemetry }, services) =>
       telemetry && (await import('./telemetry.ts')).openProxyTelemetry(telemetry, services),
+  },
+  {
+    setting: '--webhook-config',
+    open: async ({ webhooks, tools }, services) =>
+      webhooks && (await import('./webhooks.ts')).openWebhooks(webhooks, tools, services),
   },
 ];
 

@@ -84,7 +84,10 @@ describe('a file that is no run configuration is refused with the key that is wr
       { audit_config: { version: '1' } },
       `"x" is not a run configuration: "audit_config": has an unknown key: "version"; ${CORRECT}`,
     ],
-    [{ mutating_webhooks: ['x'] }, `"x" uses "mutating_webhooks", which is not available yet; ${LEAVE_OUT}`],
+    [
+      { upstream_swap_config: {} },
+      `"x" uses "upstream_swap_config", which is not available yet; ${LEAVE_OUT}`,
+    ],
     [
       { container_labels: { 'bad key': 'x' } },
       '"x" is not a run configuration: "container_labels.bad key": is not a label; keys and values have up to 63 letters, digits, dots, dashes and underscores',

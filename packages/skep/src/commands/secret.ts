@@ -3,6 +3,7 @@ import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
+import { referencesOf } from '../run-config/header-forward.ts';
 import { findRunConfig, savedNames } from '../run-config/file.ts';
 import { findSecret, openProvider, openProviderToKeep } from '../secrets/open-provider.ts';
 import type { SecretsProvider } from '../secrets/provider.ts';
@@ -143,8 +144,8 @@ async function readValue(name: string, { readInput, ask }: Context): Promise<str
 async function usersOf(name: string, { places }: Pick<Context, 'places'>): Promise<readonly string[]> {
   const users: string[] = [];
   for (const workload of await savedNames(places)) {
-    const secrets = (await findRunConfig(places, workload))?.secrets ?? [];
-    if (secrets.some((one) => parseReference(one).name === name)) users.push(workload);
+    const config = await findRunConfig(places, workload);
+    if (config && referencesOf(config).some((one) => parseReference(one).name === name)) users.push(workload);
   }
   return users;
 }

@@ -44,7 +44,7 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
 
 /** What is decided of a proxy and its clients, wherever the server behind it runs. */
 export function proxyConfigOf(
-  { inputs, values, signIn, tools, authz, audit, telemetry }: PlannedProxy,
+  { inputs, values, signIn, tools, authz, webhooks, audit, telemetry }: PlannedProxy,
   { port, merged }: Pick<Made, 'port' | 'merged'>,
 ) {
   // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
@@ -57,6 +57,7 @@ export function proxyConfigOf(
     ...signIn.config,
     ...tools,
     ...authz,
+    ...webhooks,
     ...audit,
     ...telemetry.config,
     ...withClientSecret(merged, { signIn, inputs }),

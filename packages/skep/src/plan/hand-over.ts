@@ -28,6 +28,7 @@ export function handOverByFlags(values: RunValues, { inside, env }: Where): void
   const files = rows.filter(({ kind }) => kind === 'path' || kind === 'json-file');
   const file = files.find(({ name }) => given[name] !== undefined);
   if (file) inside.handOver(`${file.flag ?? file.name} names a file`);
+  if ((values.webhookConfig ?? []).length > 0) inside.handOver('--webhook-config names a file');
   // Looked at by the same threads, and what lies on a machine that does not answer holds them for good.
   if ((values.volume ?? []).length > 0) inside.handOver('--volume names a folder');
   if (!builtinProfile(permissionProfile)) inside.handOver('--permission-profile names a file');

@@ -38,6 +38,8 @@ import { checkedAudit } from './plan-audit.ts';
 import { checkedTelemetry } from './plan-telemetry.ts';
 import { checkSignIn } from './plan-sign-in.ts';
 import { checkTools } from './plan-tools.ts';
+import { checkWebhooks } from './plan-webhooks.ts';
+import { allOf, withAbsolutePaths } from '../run-config/webhooks.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { originOf, preparationOf, provenanceOf, sourceOf } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
@@ -195,11 +197,27 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...(config.oidc_config?.jwks_allow_private_ip === true
       ? ['ask an identity provider at a private address']
       : []),
+    ...webhookGrants(config),
     ...telemetryGrants(config),
     ...(config.audit_config?.logFile ? [`append what is audited to "${config.audit_config.logFile}"`] : []),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
   ];
+}
+
+/** Whoever is asked about calls hears what they say, and may be asked with what this machine has. */
+function webhookGrants(config: RunConfig): readonly string[] {
+  return allOf(config).flatMap((one) => {
+    const { hmac_secret_ref: secret, tls_config: tls, url } = one;
+    const what = (config.mutating_webhooks ?? []).includes(one) ? 'show and let it change' : 'show';
+    return [
+      `ask "${url}" about every call of its clients: ${what} all that they say`,
+      ...(secret === undefined ? [] : [`sign what it asks "${url}" with "${secret}"`]),
+      ...(tls?.client_key_path === undefined
+        ? []
+        : [`sign in at "${url}" with the key "${tls.client_key_path}"`]),
+    ];
+  });
 }
 
 /** Whoever gets to see what is measured learns what the person does. */
@@ -262,6 +280,7 @@ export async function readImport(
   await planHidden(hiddenOf({ ...config, permission_profile: profile }, cwd), { places, terminal });
   for (const line of await checkSignIn(config)) terminal.err(line);
   await checkTools(config);
+  await checkWebhooks(config);
   for (const warning of warnings) terminal.err(`Warning: ${printable(warning)}\n`);
   return { config: { ...config, permission_profile: profile }, text, document };
 }
@@ -290,12 +309,19 @@ async function asElsewhere(config: RunConfig, path: string): Promise<RunConfig> 
 }
 
 function absoluteFiles(
-  { jwks_auth_token_file: tokenFile, skep_ca_bundle: bundle }: RunConfig,
+  {
+    jwks_auth_token_file: tokenFile,
+    skep_ca_bundle: bundle,
+    validating_webhooks: validating,
+    mutating_webhooks: mutating,
+  }: RunConfig,
   cwd: string,
-): Pick<RunConfig, 'jwks_auth_token_file' | 'skep_ca_bundle'> {
+): Partial<RunConfig> {
   return {
     ...(tokenFile ? { jwks_auth_token_file: resolve(cwd, tokenFile) } : {}),
     ...(bundle ? { skep_ca_bundle: resolve(cwd, bundle) } : {}),
+    ...(validating && { validating_webhooks: validating.map((one) => withAbsolutePaths(one, cwd)) }),
+    ...(mutating && { mutating_webhooks: mutating.map((one) => withAbsolutePaths(one, cwd)) }),
   };
 }
 

@@ -51,7 +51,11 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
   const signInWarnings = signIn.warnings.filter((text) => text !== unusedText('skep-ca-bundle'));
   const { runtime, info } = await around.connect(NOWHERE_HERE);
   const name = inputs.name ?? found.generatedName;
-  const secrets = referencesOf({ secrets: values.secret ?? [], ...(header_forward && { header_forward }) });
+  const secrets = referencesOf({
+    ...asked.webhooks,
+    secrets: values.secret,
+    ...(header_forward && { header_forward }),
+  });
   return {
     is: 'new',
     name,

@@ -25,6 +25,8 @@ import { planAudit } from './plan-audit.ts';
 import { planSignIn } from './plan-sign-in.ts';
 import { planTelemetry } from './plan-telemetry.ts';
 import { planTools } from './plan-tools.ts';
+import { planWebhooks } from './plan-webhooks.ts';
+import { referencesOf } from '../run-config/header-forward.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
 import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved, type Target } from './resolve-target.ts';
@@ -65,7 +67,9 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const planned: PlannedRun = { inputs, resolved, name, values, profile, ...chain, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
-  const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);
+  const secrets = values.explain
+    ? {}
+    : await secretsFor(referencesOf({ ...chain.webhooks, secrets: values.secret }), around);
   const targets = new Set(inputs.secrets.map(({ target }) => target));
   const { verification, warnings: doubts } = originOf(
     source,
@@ -141,12 +145,13 @@ async function planChain(
   { values, settings }: RunRequest,
   config: AppConfig,
   around: Surroundings,
-): Promise<Pick<PlannedRun, 'signIn' | 'tools' | 'authz' | 'audit' | 'telemetry'>> {
+): Promise<Pick<PlannedRun, 'signIn' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'>> {
   const withMachine = mergeSettings(runSettings, [settings, ...settingsOfMachine(config, around)]);
   return {
     signIn: await planSignIn(values, settings, around.cwd),
     tools: await planTools(values, around.cwd),
     authz: await planAuthz(values, around.cwd),
+    webhooks: await planWebhooks(values, around.cwd),
     audit: await planAudit(values, around.cwd),
     telemetry: await planTelemetry(valuesOf(runSettings, withMachine), settings, around),
   };

@@ -6,6 +6,7 @@ import type { RunValues } from '../settings/run-settings.ts';
 import type { CheckedInputs } from './check-inputs.ts';
 import type { AuthzConfig } from '../run-config/authz.ts';
 import type { ToolConfig } from '../run-config/tools.ts';
+import type { WebhookConfig } from '../run-config/webhooks.ts';
 import type { PlannedTelemetry } from './plan-telemetry.ts';
 import type { PlannedSignIn } from './plan-sign-in.ts';
 import type { Resolved } from './resolve-target.ts';
@@ -45,6 +46,8 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly tools: ToolConfig;
   /** As it is saved; its members are undefined where everybody may use everything. */
   readonly authz: AuthzConfig;
+  /** As it is saved; its members are undefined where nobody is asked. */
+  readonly webhooks: WebhookConfig;
   /** As it is saved. */
   readonly audit: AuditMembers;
   readonly telemetry: PlannedTelemetry;
@@ -54,5 +57,5 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
 /** What of it is decided of the proxy and its clients, wherever the server runs. */
 export type PlannedProxy = Pick<
   PlannedRun,
-  'inputs' | 'values' | 'signIn' | 'tools' | 'authz' | 'audit' | 'telemetry'
+  'inputs' | 'values' | 'signIn' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'
 >;

@@ -2,6 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { checkName, formatReference } from '../secrets/reference.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from './run-config.ts';
+import { webhookReferences, type WebhookConfig } from './webhooks.ts';
 
 /** The member of a run configuration that says what a server elsewhere is sent with each request. */
 export type HeaderForward = NonNullable<RunConfig['header_forward']>;
@@ -82,13 +83,20 @@ function invalid(message: string, hint: string): SkepError {
 /** Where the value of a header is among the secrets of a start. */
 const targetOf = (at: number): string => `SKEP_REMOTE_HEADER_${at}`;
 
-/** References to the secrets of a workload: its own, and those of the headers that its server elsewhere is sent. */
-export function referencesOf({
-  secrets = [],
-  header_forward,
-}: Pick<RunConfig, 'secrets' | 'header_forward'>): readonly string[] {
+interface UsesSecrets extends WebhookConfig {
+  readonly secrets?: readonly string[] | undefined;
+  readonly header_forward?: RunConfig['header_forward'] | undefined;
+}
+
+/**
+ * References to the secrets of a workload: its own, those of the headers that its server elsewhere is sent, and those that
+ * questions to webhooks are signed with.
+ */
+export function referencesOf(config: UsesSecrets): readonly string[] {
+  const { secrets = [], header_forward } = config;
   const names = Object.values(header_forward?.add_headers_from_secret ?? {});
-  return [...secrets, ...names.map((name, at) => formatReference({ name, target: targetOf(at) }))];
+  const ofHeaders = names.map((name, at) => formatReference({ name, target: targetOf(at) }));
+  return [...secrets, ...ofHeaders, ...webhookReferences(config)];
 }
 
 /** What is sent with each request. Fails with `usage/invalid-value`, and `secrets/not-found` for a secret that is gone. */

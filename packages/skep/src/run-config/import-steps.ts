@@ -33,6 +33,16 @@ const STEPS: readonly StepRow[] = [
     on: 'audit_config',
   },
   { types: ['telemetry'], keys: { config: 'telemetry_config' }, facts: ['server_name', 'transport'] },
+  {
+    types: ['validating-webhook'],
+    keys: { webhooks: 'validating_webhooks' },
+    facts: ['server_name', 'transport'],
+  },
+  {
+    types: ['mutating-webhook'],
+    keys: { webhooks: 'mutating_webhooks' },
+    facts: ['server_name', 'transport'],
+  },
 ];
 
 /**

@@ -8,6 +8,7 @@ import { isMeasured } from './telemetry.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import type { RunConfig } from './run-config.ts';
 import { toolsOf } from './tools.ts';
+import { allOf } from './webhooks.ts';
 
 /** A workload as resources of a cluster, and what a person has to know of it, one sentence a line. */
 export interface KubernetesExport {
@@ -174,6 +175,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.authz_config === undefined ? [] : ['--authz-config, so everybody may use everything']),
     ...(config.audit_config === undefined ? [] : ['auditing']),
     ...(config.telemetry_config && isMeasured(config.telemetry_config) ? ['telemetry'] : []),
+    ...(allOf(config).length === 0 ? [] : ['--webhook-config, so nobody is asked about calls']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];

@@ -4,20 +4,28 @@ import { auditOf } from './audit.ts';
 import type { RunConfig } from './run-config.ts';
 import { telemetryOf } from './telemetry.ts';
 import { currentTools } from './tools.ts';
+import { webhookReferences, webhooksOf } from './webhooks.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 
 export interface PartsPlace {
   /** The log of the proxy. */
   readonly logPath: string;
   /** Skep's own. */
   readonly version: string;
+  /** Those of the workload; asked for only where they are needed. */
+  readonly secrets: () => Promise<SecretEnv>;
 }
 
 /** What comes with settings in the chain of a workload's proxy. Fails as its parts do. */
-export async function partsOf(config: RunConfig, { logPath, version }: PartsPlace): Promise<PartSettings> {
+export async function partsOf(
+  config: RunConfig,
+  { logPath, version, secrets: lookUp }: PartsPlace,
+): Promise<PartSettings> {
+  const secrets = webhookReferences(config).length === 0 ? {} : await lookUp();
   const [tools, authz, telemetry] = await Promise.all([
     currentTools(config),
     currentAuthz(config),
     telemetryOf(config, version),
   ]);
-  return { audit: auditOf(config, logPath), tools, authz, telemetry };
+  return { audit: auditOf(config, logPath), tools, authz, telemetry, webhooks: webhooksOf(config, secrets) };
 }

@@ -18,6 +18,21 @@ const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_]{1,20}$/);
 const port = fc.integer({ min: 0, max: 65_535 });
 const duration = fc.constantFrom('1ms', '30s', '1m0s');
 
+const webhooks = fc.uniqueArray(
+  fc.record(
+    {
+      name,
+      url: fc.constantFrom('https://a.example', 'https://b.example/hook?x=1'),
+      failure_policy: fc.constantFrom('fail', 'ignore'),
+      timeout: fc.constantFrom('5s', 30_000_000_000),
+      tls_config: fc.record({ ca_bundle_path: fc.constant('/ca.pem'), insecure_skip_verify: fc.boolean() }),
+      hmac_secret_ref: fc.constantFrom('/key', 'secret', 'secret,target=X'),
+    },
+    { requiredKeys: ['name', 'url', 'failure_policy'] },
+  ),
+  { selector: (one) => one.name },
+);
+
 /** Values of rows that say more than their kind. */
 const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   name,
@@ -66,6 +81,8 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   secrets: fc.array(fc.constantFrom('a,target=B', 'op://v/i/f,target=C_D')),
   'oidc_config.required_scopes': texts,
   tools_filter: texts,
+  validating_webhooks: webhooks,
+  mutating_webhooks: webhooks,
   tools_override: fc.dictionary(name, fc.record({ name: text, description: text }, { requiredKeys: [] })),
   authz_config: fc.dictionary(name, fc.jsonValue()),
   audit_config: fc.record(

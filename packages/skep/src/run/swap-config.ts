@@ -1,5 +1,6 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
+import { referencesOf } from '../run-config/header-forward.ts';
 import { secretsFor } from '../plan/secrets-for.ts';
 import type { Progress } from '../print/progress.ts';
 import { saveRunConfig } from '../run-config/file.ts';
@@ -32,8 +33,8 @@ export async function swapConfig(next: RunConfig, current: RunConfig, swap: Swap
   const client = new SupervisorClient(context);
   await refuseForeground(name, context);
   // Before anything ends: a supervisor may not know the password that this command was given.
-  const secrets = await secretsFor(next.secrets ?? [], surroundingsOf(context));
-  const before = await secretsFor(current.secrets ?? [], surroundingsOf(context)).catch(() => undefined);
+  const secrets = await secretsFor(referencesOf(next), surroundingsOf(context));
+  const before = await secretsFor(referencesOf(current), surroundingsOf(context)).catch(() => undefined);
   try {
     const tell = startEvents(progress, terminal);
     if (wasRunning) await client.start(name, { config: next, secrets, signal, tell });

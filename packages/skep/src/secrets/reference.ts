@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
@@ -8,11 +9,20 @@ export interface SecretReference {
   readonly target: string;
 }
 
-/**
- * The target of the one secret of a workload that is its proxy's: what it shows an identity provider. Its server never
- * gets it.
- */
+/** The target of the secret that the proxy of a workload shows an identity provider. */
 export const OIDC_CLIENT_SECRET = 'SKEP_OIDC_CLIENT_SECRET';
+
+const WEBHOOK_SECRET = 'SKEP_WEBHOOK_SECRET_';
+
+/** The target of a secret that the proxy signs its questions to webhooks with. */
+export function webhookTarget(name: string): string {
+  return `${WEBHOOK_SECRET}${hash('sha256', name).slice(0, 16).toUpperCase()}`;
+}
+
+/** True for the targets of secrets that are the proxy's: the server never gets them. */
+export function isOfProxy(target: string): boolean {
+  return target === OIDC_CLIENT_SECRET || target.startsWith(WEBHOOK_SECRET);
+}
 
 /** Begins the names of what Skep keeps for itself. */
 const SYSTEM = '__skep_';

@@ -174,6 +174,7 @@ describe('what this release delivers', () => {
         'trust-config',
         'trust-proxy-headers',
         'volume',
+        'webhook-config',
       ]),
     );
   });

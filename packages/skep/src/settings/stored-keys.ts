@@ -9,6 +9,7 @@ import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
 import { runtimeEnvShape } from '../protocol/runtime-env.ts';
 import { overridesShape, type ToolOverrides } from './tools.ts';
+import { webhooksShape, type StoredWebhook } from './webhooks.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
 type KeyRow<Name, Facts> = Facts & {
@@ -149,6 +150,14 @@ export const decidedKeys = keysOf('Kept with a workload', {
     local: true,
     brief: 'What the variables of telemetry_config.environmentVariables held when it was run',
   },
+  validating_webhooks: {
+    stored: shape.orEmpty<readonly StoredWebhook[] | undefined>(webhooksShape, undefined),
+    brief: 'Webhooks that may refuse a call',
+  },
+  mutating_webhooks: {
+    stored: shape.orEmpty<readonly StoredWebhook[] | undefined>(webhooksShape, undefined),
+    brief: 'Webhooks that may change a call',
+  },
   hardening: {
     stored: shape.optional(shape.oneOf(...HARDENINGS)),
     local: true,
@@ -166,8 +175,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   env_file_dir: { notYet: true, brief: 'Directory of variables that is read at each start' },
   upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
   aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },
-  validating_webhooks: { notYet: true, brief: 'Webhooks that may refuse a call' },
-  mutating_webhooks: { notYet: true, brief: 'Webhooks that may change a call' },
   middleware_configs: { notYet: true, brief: 'Steps of the proxy' },
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },

@@ -43,5 +43,6 @@ export const toolSettings = settingsOf({ group: 'Tools, authorization and audit'
   flag('bool', 'enable-audit', 'Audit with the default configuration', { default: false, notYet: false }),
   flag('list', 'webhook-config', 'Webhook configuration file; repeatable, files are merged', {
     placeholder: 'file',
+    notYet: false,
   }),
 ]);

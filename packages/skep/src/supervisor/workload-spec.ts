@@ -5,7 +5,7 @@ import { DATA_PATH } from '../permissions/data-paths.ts';
 import { isReadOnly } from '../permissions/hardening.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import type { Mount } from '../permissions/mounts.ts';
-import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
+import { isOfProxy } from '../secrets/reference.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
@@ -41,9 +41,7 @@ export function isOwn(observed: Observed, owner: string): boolean {
 export function toWorkloadSpec(config: RunConfig, options: SpecOptions): WorkloadSpec {
   const decided = transportEnv(config, options.runtime);
   const { secrets = {}, overlays = [], learns = false } = options;
-  const isFree = ([name]: [string, string]): boolean =>
-    // What the proxy shows an identity provider is no server's business.
-    !Object.hasOwn(decided, name) && name !== OIDC_CLIENT_SECRET;
+  const isFree = ([name]: [string, string]): boolean => !Object.hasOwn(decided, name) && !isOfProxy(name);
   const secretEnv = Object.fromEntries(Object.entries(secrets).filter(isFree));
   const byPackage = config.runtime_config?.runtime_env ?? {};
   const open = Object.entries({ ...byPackage, ...dataEnv(config), ...config.env_vars })
