@@ -73,6 +73,12 @@ describe.skipIf(!sandbox.available)(title('the tools that clients see', sandbox)
     expect(await client.callTool({ name: 'look', arguments: { name: 'look', n: 1 } })).toMatchObject({
       content: [{ text: '{"name":"read","given":{"name":"look","n":1}}' }],
     });
+    const listed = await user.skep(['mcp', 'list', 'tools', name, '--format', 'json']);
+    expect(JSON.parse(listed.stdout)).toEqual([...first.tools, ...second.tools]);
+    const said = await user.skep(['mcp', 'call', name, 'look', 'n=1']);
+    expect(said, said.stderr).toMatchObject({ code: 0, stdout: '{"name":"read","given":{"n":1}}\n' });
+    const refused = await user.skep(['mcp', 'call', name, 'read']);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('has no tool "read"') });
     for (const hidden of ['write', 'read', 'nothing'])
       await expect(client.callTool({ name: hidden })).rejects.toMatchObject({
         code: -32_602,

@@ -104,6 +104,25 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     load: async () => (await import('./commands/export.ts')).exportCommand,
   },
   {
+    name: 'mcp',
+    group: look,
+    brief: 'Ask a running server as its clients do',
+    members: [
+      {
+        name: 'list',
+        aliases: ['ls'],
+        brief: 'List its tools, resources or prompts',
+        load: async () => (await import('./commands/mcp.ts')).mcpList,
+      },
+      {
+        name: 'call',
+        brief: 'Call one of its tools',
+        argument: 'workload',
+        load: async () => (await import('./commands/mcp.ts')).mcpCall,
+      },
+    ],
+  },
+  {
     name: 'authz',
     group: look,
     brief: 'Look at who may use what',

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { scriptedHttpServer, type ScriptedHttpServer } from '@skep/proxy/doubles/scripted-http-server.ts';
+import type { Script } from '@skep/proxy/doubles/scripted-server.ts';
+import { commandUnderTest } from '../command-under-test.fixture.ts';
+
+const SCHEMA = {
+  type: 'object',
+  properties: { text: { type: 'string' }, times: { type: 'integer' } },
+  required: ['text'],
+};
+const TOOLS = [
+  { name: 'say', description: 'Says\nit', inputSchema: SCHEMA },
+  { name: 'fail', inputSchema: { type: 'object' } },
+  { name: 'draw\u001b[31m', inputSchema: { type: 'object' } },
+];
+
+const script: Script = (message, { say, reply }) => {
+  const { method, params = {}, id } = message;
+  if (method === 'tools/list') {
+    const second = params['cursor'] === 'more';
+    reply(message, {
+      tools: second ? TOOLS.slice(1) : TOOLS.slice(0, 1),
+      ...(second ? {} : { nextCursor: 'more' }),
+    });
+  } else if (method === 'resources/list') reply(message, { resources: [{ uri: 'file:///a', name: 'a' }] });
+  else if (method === 'prompts/list')
+    say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'no prompts here' } }));
+  else if (method === 'tools/call' && params['name'] === 'fail')
+    reply(message, { isError: true, content: [{ type: 'text', text: 'disk full' }] });
+  else if (method === 'tools/call')
+    reply(message, {
+      content: [
+        { type: 'text', text: `${JSON.stringify(params['arguments'])}\u001b[2J` },
+        { type: 'image', mimeType: 'image/png', data: 'AA==' },
+      ],
+    });
+  else return undefined;
+  return 'handled';
+};
+
+const endpointOf = ({ backend }: ScriptedHttpServer): string =>
+  new URL(backend.kind === 'sse' ? '/sse' : '/mcp', backend.target).href;
+
+describe.each(['http', 'sse'] as const)('a server that speaks %s', (kind) => {
+  test('is asked what it offers, page by page', async () => {
+    await using server = await scriptedHttpServer(kind, script);
+    const skep = await commandUnderTest();
+    const url = endpointOf(server);
+    const table = await skep.output(`mcp list tools ${url}`);
+    expect(table).toMatch(/^NAME +DESCRIPTION\nsay +Says it\nfail\ndraw\S*\n$/u);
+    expect(table).not.toContain('\u001b');
+    expect(JSON.parse(await skep.output(`mcp list tools ${url} --format json`))).toEqual(TOOLS);
+    expect(await skep.output(`mcp list resources ${url}`)).toContain('file:///a');
+    expect(await skep.refusal(`mcp list prompts ${url}`)).toContain('refused prompts/list: no prompts here');
+    await expect.poll(() => server.sessions).toBe(0);
+  });
+
+  test('is called with arguments by name or as JSON', async () => {
+    await using server = await scriptedHttpServer(kind, script);
+    const skep = await commandUnderTest();
+    const url = endpointOf(server);
+    expect(await skep.output(`mcp call ${url} say text=5 times=2 other=x`)).toBe(
+      '{"text":"5","times":2,"other":"x"}�[2J\n[image image/png]\n',
+    );
+    const all = { text: 'a=b', times: 1 };
+    const json = ['mcp', 'call', url, 'say', JSON.stringify(all), '--format', 'json'];
+    expect(JSON.parse(await skep.output(json))).toMatchObject({
+      content: [{ text: `${JSON.stringify(all)}\u001b[2J` }, { type: 'image' }],
+    });
+  });
+
+  test('that cannot do it is told of, and what can be done', async () => {
+    await using server = await scriptedHttpServer(kind, script);
+    const skep = await commandUnderTest();
+    const url = endpointOf(server);
+    expect(await skep.refusal(`mcp call ${url} fail`)).toContain('the tool "fail" failed: disk full');
+    expect(await skep.refusal(`mcp call ${url} sya text=1`)).toContain('did you mean "say"?');
+    expect(await skep.refusal(`mcp call ${url} nothing`)).toContain('it has say, fail, draw�[31m');
+    expect(await skep.refusal(`mcp call ${url} say times=1`)).toContain('the tool needs text; add text=…');
+    expect(await skep.refusal(`mcp call ${url} say text`)).toContain('neither NAME=VALUE nor a JSON object');
+  });
+});
+
+test.each([
+  ['mcp list things time', '"things" is none of tools, resources, prompts; skep mcp list tools time'],
+  ['mcp list tools nobody', 'workload "nobody" not found'],
+  ['mcp list tools http://127.0.0.1:1/mcp', 'does not answer as an MCP server; check the URL'],
+  ['mcp list tools https://127.0.0.1:1/sse', 'does not answer as an MCP server; check the URL'],
+  ['mcp list tools http://', 'is no URL'],
+])('%s is refused', async (line, message) => {
+  const skep = await commandUnderTest();
+  expect(await skep.refusal(line)).toContain(message);
+});
+
+test('a workload that does not run, and one whose clients sign in, are named', async () => {
+  const skep = await commandUnderTest();
+  await skep.output(
+    'run fake:1 --name a1 --transport stdio --oidc-issuer https://idp.example --oidc-audience x',
+  );
+  expect(await skep.refusal('mcp list tools a1')).toContain(
+    'clients of "a1" sign in, and this command cannot',
+  );
+  await skep.output('stop a1');
+  expect(await skep.refusal('mcp list tools a1')).toContain('start it with skep start a1');
+});
