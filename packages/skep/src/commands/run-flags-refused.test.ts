@@ -349,6 +349,10 @@ describe('mounts and permissions', () => {
       'invalid volume format: ".:/x:rw" (too many colons); write host-path:container-path, with :ro at the end for read-only',
     ],
     [
+      'run fake:1 -v volume://data:/data',
+      'invalid volume format: "volume://data:/data" (only directories and files of this machine are mounted); what a server keeps outlives it in its data paths, without a mount; others are written host-path:container-path',
+    ],
+    [
       'run fake:1 -v :/x',
       'invalid volume format: ":/x" (a side is empty); write host-path:container-path, with :ro at the end for read-only',
     ],

@@ -15,6 +15,10 @@ export interface Mount {
 
 // A container side never needs them, and a host side with them is far more likely an attack than a directory.
 const FORBIDDEN = /[$&;|`\0]/;
+/** As some tools name volumes of an engine: `volume://name:/data`. */
+const RESOURCE = /^[A-Za-z][A-Za-z0-9_-]*:\/\//;
+const KEEPS =
+  'what a server keeps outlives it in its data paths, without a mount; others are written host-path:container-path';
 const WINDOWS = /^([A-Za-z]:[\\/][^:]*)(?::(.*))?$/;
 
 /**
@@ -45,15 +49,18 @@ export function parseVolume(text: string, cwd: string): Mount {
 function splitSides(text: string): readonly [string, string] {
   const windows = WINDOWS.exec(text);
   if (windows) return [windows[1] ?? '', windows[2] ?? windows[1] ?? ''];
+  if (RESOURCE.test(text))
+    throw invalid(text, 'only directories and files of this machine are mounted', KEEPS);
   const parts = text.split(':');
   if (parts.length > 2) throw invalid(text, 'too many colons');
   const [host = '', inside = host] = parts;
   return [host, inside];
 }
 
-function invalid(text: string, reason: string): SkepError {
+function invalid(text: string, reason: string, hint?: string): SkepError {
   return new SkepError('run/invalid-volume', {
     message: `invalid volume format: ${JSON.stringify(text)} (${reason})`,
+    hint,
   });
 }
 
