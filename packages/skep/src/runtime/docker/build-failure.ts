@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isMissingPackage, npmComplaint } from '../npm/failure.ts';
+import { ENGINE_FULL, FREE_ENGINE_DISK } from './failure.ts';
 
 /**
  * What a build that failed becomes: `runtime/package-not-found` when the package itself is what is missing, else
@@ -22,10 +23,7 @@ export function buildFailure(subject: string, output: string, failure: string): 
 
 /** What to do about the failures that have nothing to do with the package. */
 const HINTS: readonly (readonly [RegExp, string])[] = [
-  [
-    /no space left|ENOSPC/i,
-    'free space on the disk of the container engine; skep prune removes images that no server uses',
-  ],
+  [ENGINE_FULL, FREE_ENGINE_DISK],
   [/certificate|self.signed|x509|UnknownIssuer/i, 'give the authority that signed it: --ca-cert FILE'],
   [
     /\bE?40[13]\b|unauthorized|forbidden|ENEEDAUTH/i,

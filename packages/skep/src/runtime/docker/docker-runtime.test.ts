@@ -337,6 +337,18 @@ describe('to create a workload', () => {
     await expect(engine.runtime.create(SPEC)).rejects.toMatchObject({ code, message });
   });
 
+  test('or started is told with what to do where the disk of the engine is full', async () => {
+    const full = { status: 500, body: refusal('mkdir /var/lib/docker/overlay2/1: no space left on device') };
+    const hint =
+      'free space on the disk of the container engine; skep prune removes images that no server uses';
+    const engine = await scriptedEngine({
+      'POST /containers/create': full,
+      'POST /containers/a1/start': full,
+    });
+    await expect(engine.runtime.create(SPEC)).rejects.toMatchObject({ code: 'runtime/engine-refused', hint });
+    await expect(engine.runtime.start('a1')).rejects.toMatchObject({ code: 'runtime/start-failed', hint });
+  });
+
   test.each(['', '../a', 'a b', '-a'])('asks no engine for the name "%s"', async (name) => {
     const engine = await scriptedEngine({});
     await expect(engine.runtime.create({ ...SPEC, name })).rejects.toThrow();

@@ -77,6 +77,11 @@ const TLS_REASONS: Readonly<Record<string, string>> = {
   EPROTO: 'it does not speak TLS as we do',
 };
 
+/** What an engine, or a build on it, says of its disk, and what to do then. */
+export const ENGINE_FULL = /no space left|ENOSPC/i;
+export const FREE_ENGINE_DISK =
+  'free space on the disk of the container engine; skep prune removes images that no server uses';
+
 /** The engine's own words for a failure: `{message}` of an API error, `{error}` of a progress stream, or the text. */
 export function engineMessage(body: unknown): string {
   if (typeof body === 'object' && body !== null) {
@@ -93,9 +98,11 @@ export function refused(
   answer: { readonly status: number; readonly body: unknown },
   hint?: string,
 ): SkepError {
+  const said = engineMessage(answer.body);
+  const next = ENGINE_FULL.test(said) ? FREE_ENGINE_DISK : hint;
   return new SkepError('runtime/engine-refused', {
-    message: `the container engine refused to ${what}: ${engineMessage(answer.body)}`,
-    ...(hint === undefined ? {} : { hint }),
+    message: `the container engine refused to ${what}: ${said}`,
+    ...(next === undefined ? {} : { hint: next }),
     detail: { status: answer.status },
   });
 }
@@ -127,9 +134,14 @@ export function startFailure(name: string, answer: Parameters<typeof refused>[1]
   if (answer.status === 404 && /no such container/i.test(message)) return noSuchWorkload(name);
   return new SkepError('runtime/start-failed', {
     message: `workload "${name}" could not be started: ${message}`,
-    hint: /exec format error/i.test(message) ? OTHER_PROCESSORS : undefined,
+    hint: startHint(message),
     ...(/\btask \S+: already exists/.test(message) ? { detail: STUCK } : {}),
   });
+}
+
+function startHint(message: string): string | undefined {
+  if (ENGINE_FULL.test(message)) return FREE_ENGINE_DISK;
+  return /exec format error/i.test(message) ? OTHER_PROCESSORS : undefined;
 }
 
 const OTHER_PROCESSORS =

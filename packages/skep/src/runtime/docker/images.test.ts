@@ -84,6 +84,16 @@ describe('to have an image', () => {
     });
   });
 
+  test('that has no room on the disk of the engine is told so', async () => {
+    const error = 'write /var/lib/docker/tmp/GetImageBlob1: no space left on device';
+    const engine = await scriptedEngine({ 'POST /images/create': { lines: [{ error }] } });
+    await expect(prepare(engine, 'image:1')).rejects.toMatchObject({
+      code: 'runtime/image-not-found',
+      message: `image "image:1" could not be pulled: the disk of the container engine is full (${error})`,
+      hint: 'free space on the disk of the container engine; skep prune removes images that no server uses',
+    });
+  });
+
   test('for other processors than those of the engine is told, and had all the same', async () => {
     const told = async (Architecture: string): Promise<unknown> => {
       const engine = await scriptedEngine({

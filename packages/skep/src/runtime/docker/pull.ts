@@ -2,7 +2,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Report } from '../runtime.ts';
 import type { EngineAnswer, EngineClient } from './client.ts';
 import { findLogin, registryAuth, type CredentialSources } from './credentials.ts';
-import { engineMessage } from './failure.ts';
+import { ENGINE_FULL, engineMessage, FREE_ENGINE_DISK } from './failure.ts';
 import { isMoving, parseImageReference, type ImageReference } from './image-reference.ts';
 import { findImage } from './images.ts';
 import type { ObservedImage } from './observed.ts';
@@ -76,6 +76,10 @@ async function pull(client: EngineClient, parsed: ImageReference, request: PullR
 const UNREACHED = /\bdial tcp\b|no such host|Client\.Timeout|i\/o timeout|TLS handshake|x509:|proxyconnect/;
 
 function notFound(reference: string, reason: string): SkepError {
+  if (ENGINE_FULL.test(reason)) {
+    const message = `image "${reference}" could not be pulled: the disk of the container engine is full (${reason})`;
+    return new SkepError('runtime/image-not-found', { message, hint: FREE_ENGINE_DISK });
+  }
   return new SkepError('runtime/image-not-found', {
     message: `image not found in registry: "${reference}" (${reason})`,
     ...(UNREACHED.test(reason)
