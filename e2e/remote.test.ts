@@ -149,6 +149,30 @@ describe('a server elsewhere', () => {
     expect(await user.skep(['rm', 'far-restart'])).toMatchObject({ code: 0 });
   });
 
+  test('that wants to know who asks, or does not answer, is told in list and status, until it does', async () => {
+    far.wanted = { header: 'x-key', value: 'nobody' };
+    const looks = { SKEP_REMOTE_HEALTHCHECKS: 'true', SKEP_HEALTH_CHECK_INTERVAL: '100ms', SKEP_HEALTH_CHECK_RETRY_DELAY: '100ms' }; // prettier-ignore
+    const args = ['run', `${far.origin}/v1/mcp`, '--name', 'far-looked-at', '--skep-ca-bundle', ca];
+    const { code, stdout, stderr } = await user.skep(args, { env: looks });
+    expect(code, stderr).toBe(0);
+    expect(await statusOf('far-looked-at')).toMatchObject({ status: 'unauthenticated' });
+    far.wanted = undefined;
+    const client = await connected(stdout.trim());
+    await expect.poll(() => statusOf('far-looked-at')).toMatchObject({ status: 'running' });
+    await far.away(async () => {
+      await expect
+        .poll(() => statusOf('far-looked-at'), { timeout: 30_000 })
+        .toMatchObject({ status: 'unhealthy', health: 'Health check failed' });
+      const health = await fetch(new URL('/health', stdout.trim()));
+      expect([health.status, await health.json()]).toMatchObject([503, { mcp: { error: 'ECONNREFUSED' } }]);
+    });
+    await expect
+      .poll(() => statusOf('far-looked-at'), { timeout: 30_000 })
+      .toMatchObject({ status: 'running' });
+    await told(client);
+    expect(await user.skep(['rm', 'far-looked-at'])).toMatchObject({ code: 0 });
+  });
+
   test('of a catalogue is run by its name', async () => {
     const catalogue = path.join(directory, 'catalogue.json');
     const server = { name: 'com.example/far', description: 'Far', version: '1.0.0', remotes: [{ type: 'streamable-http', url: `${far.origin}/v1/mcp` }] }; // prettier-ignore

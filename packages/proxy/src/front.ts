@@ -1,9 +1,17 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { endpointPath, type Backend, type Front, type Health } from './backend/backend.ts';
+import {
+  endpointPath,
+  type Backend,
+  type Condition,
+  type Front,
+  type Health,
+  type HttpBackend,
+} from './backend/backend.ts';
 import { Conversations } from './backend/http/conversations.ts';
 import { Forward } from './backend/http/forward.ts';
-import { Upstream } from './backend/http/upstream.ts';
+import { ServerHealth, type HealthSettings } from './backend/http/server-health.ts';
+import { leave, Upstream } from './backend/http/upstream.ts';
 import type { OpenLink } from './backend/link.ts';
 import { EraLink } from './backend/modern/era-link.ts';
 import { Mux } from './backend/mux/mux.ts';
@@ -20,7 +28,10 @@ import type { UnreadBudget } from './endpoint/unread-budget.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from './message/protocol-version.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 
-export interface FrontOptions extends AddressSettings {
+export interface FrontOptions extends AddressSettings, HealthSettings {
+  readonly remoteHealthChecks: boolean;
+  /** Told when how a server that speaks HTTP is has changed. */
+  readonly onCondition?: ((condition: Condition) => void) | undefined;
   readonly backend: Backend;
   /** What clients of a stdio server speak; those of another speak what it does. */
   readonly mode: 'streamable-http' | 'sse';
@@ -37,7 +48,7 @@ export interface FrontOptions extends AddressSettings {
 
 /** What stands at the end of the chain. */
 export function frontOf(options: FrontOptions): Front {
-  const { backend, clock, skepVersion, looksInside } = options;
+  const { backend, clock, skepVersion } = options;
   if (backend.kind === 'stdio') {
     const openPipe: OpenLink = (events) => new Pipe({ backend, clock, ...events });
     const mux = new Mux({
@@ -46,7 +57,71 @@ export function frontOf(options: FrontOptions): Front {
     });
     return new MessageFront(mux, options.mode, options);
   }
-  const upstream = new Upstream(backend);
+  const health = lookAfter(backend, options, (signal) => statusOfRoot(backend, upstream, signal));
+  const upstream: Upstream = new Upstream(backend, (status) => health.answered(status));
+  return withHealth(httpFrontOf(backend, upstream, options), health);
+}
+
+/** Looked at always where it runs here, and elsewhere where that is wanted: a look costs its owner something. */
+function lookAfter(
+  { remote }: HttpBackend,
+  options: FrontOptions,
+  look: (signal: AbortSignal) => Promise<number>,
+): ServerHealth {
+  const { remoteHealthChecks, onCondition = () => {} } = options;
+  const isRemote = remote !== undefined;
+  const probe = isRemote && !remoteHealthChecks ? {} : { probe: look };
+  return new ServerHealth({ ...options, ...probe, isRemote, tell: onCondition });
+}
+
+async function statusOfRoot(
+  { target }: HttpBackend,
+  upstream: Upstream,
+  signal: AbortSignal,
+): Promise<number> {
+  const reply = await upstream.send(new URL('/', target), { method: 'GET', headers: {}, quiet: true, signal })
+    .reply;
+  leave(reply);
+  return reply.statusCode ?? 0;
+}
+
+const WORD = { failing: 'unhealthy', unauthenticated: 'degraded' } as const;
+
+/** A front that also tells how the server behind it is. */
+function withHealth(front: Front, health: ServerHealth): Front {
+  const { attach, answerer, greet, ask, backendEnded, backendStarted } = front;
+  return {
+    path: front.path,
+    step: front.step,
+    revisions: front.revisions,
+    serves: front.serves,
+    ...(attach && { attach }),
+    ...(answerer && { answerer }),
+    ...(greet && { greet }),
+    ...(ask && { ask }),
+    health() {
+      const { condition, seen } = health;
+      const said = { ...front.health(), seen };
+      return condition === 'fine' ? said : { ...said, status: WORD[condition], mcpAvailable: false };
+    },
+    backendEnded() {
+      health.pause();
+      backendEnded?.();
+    },
+    backendStarted() {
+      health.pause();
+      backendStarted?.();
+    },
+    drain: () => front.drain(),
+    close() {
+      health.close();
+      front.close();
+    },
+  };
+}
+
+function httpFrontOf(backend: HttpBackend, upstream: Upstream, options: FrontOptions): Front {
+  const { looksInside } = options;
   const conversations = new Conversations({ ...options, ...backend, upstream });
   const { kind } = backend;
   if (looksInside)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { localIdentity } from '@skep/auth/token/identity.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
-import type { Backend, Front } from './backend/backend.ts';
+import type { Backend, Condition, Front } from './backend/backend.ts';
 import { frontOf } from './front.ts';
 import { newCall } from './call/call.ts';
 import { chain, compose, looksInside, type OptionalSteps, type Step } from './call/chain.ts';
@@ -39,6 +39,8 @@ export interface ProxyOptions extends ProxyLimits {
   readonly mode?: 'streamable-http' | 'sse';
   /** What stands before every path where clients see it, for addresses that they are handed (`--endpoint-prefix`). */
   readonly endpointPrefix?: string | undefined;
+  /** Told when how a server that speaks HTTP is has changed (docs/behaviour/proxy.md#health). */
+  readonly onCondition?: (condition: Condition) => void;
   /** What comes with settings; nothing by default. */
   readonly parts?: PartSettings;
   /** Rows of the chain beside those of `parts`. */

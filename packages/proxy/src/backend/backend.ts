@@ -53,8 +53,13 @@ export function endpointPath({ kind, target, remote }: HttpBackend): string {
 
 export type Backend = StdioBackend | HttpBackend;
 
+/** How a server that speaks HTTP is. `unauthenticated`: one elsewhere wants to know who asks. */
+export type Condition = 'fine' | 'failing' | 'unauthenticated';
+
 /** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
 export interface Health {
+  /** The last look at the server, where it is looked at. */
+  readonly seen?: { readonly at: number; readonly tookMs: number; readonly error?: string } | undefined;
   readonly transport: 'streamable-http' | 'sse';
   readonly status: 'healthy' | 'degraded' | 'unhealthy';
   readonly mcpAvailable: boolean | undefined;

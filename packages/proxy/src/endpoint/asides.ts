@@ -50,8 +50,14 @@ function answerMetadata({ req, res }: Call, document: ResourceMetadata): void {
 }
 
 function sendHealth(res: ServerResponse, health: Health, now: string): void {
-  const { status, mcpAvailable, transport } = health;
-  const mcp = mcpAvailable === undefined ? {} : { mcp: { available: mcpAvailable, last_checked: now } };
+  const { status, mcpAvailable, transport, seen } = health;
+  const looked = seen && {
+    response_time_ms: seen.tookMs,
+    ...(seen.error === undefined ? {} : { error: seen.error }),
+    last_checked: new Date(seen.at).toISOString(),
+  };
+  const mcp =
+    mcpAvailable === undefined ? {} : { mcp: { available: mcpAvailable, last_checked: now, ...looked } };
   const about = { status, timestamp: now, transport, ...mcp };
   sendJson(res, status === 'unhealthy' ? 503 : 200, about);
 }

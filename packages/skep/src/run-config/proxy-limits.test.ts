@@ -33,7 +33,12 @@ test.each(['2', '0s', '-1s', 'soon', '1000h', 5])('a saved time limit of %j is r
 });
 
 describe.each(proxySettings.map((row) => [row.name, row] as const))('%s', (name, row) => {
-  const [text, value]: [string, FieldValue] = row.kind === 'duration' ? ['3s', 3_000] : ['4096', 4_096];
+  const texts: Readonly<Record<typeof row.kind, [string, FieldValue]>> = {
+    duration: ['3s', 3_000],
+    int: ['4096', 4_096],
+    bool: ['true', true],
+  };
+  const [text, value] = texts[row.kind];
   test('is what its variable says, for later starts too', () => {
     expect(proxyLimits(saved({ [row.env]: text }))[name]).toBe(value);
   });

@@ -29,6 +29,7 @@ const statusShape = members({
     'starting',
     'running',
     'unhealthy',
+    'unauthenticated',
     'stopping',
     'stopped',
     'removing',

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import type { Backend } from '@skep/proxy/backend/backend.ts';
+import type { Backend, Condition } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
 import { headersOf } from '../run-config/header-forward.ts';
@@ -100,15 +100,18 @@ async function begin(
     return next;
   }
   const { observed, made } = launched;
+  const condition = conditionRecord(config.name, deps);
   try {
     await noted;
-    const proxy = await openProxy(config, observed, deps).catch(async (error: unknown) => {
-      throw (await crashBehind({ ...deps, ...options, name: config.name })) ?? error;
-    });
+    const proxy = await openProxy(config, observed, { ...deps, onCondition: condition.tell }).catch(
+      async (error: unknown) => {
+        throw (await crashBehind({ ...deps, ...options, name: config.name })) ?? error;
+      },
+    );
     try {
       options.signal.throwIfAborted();
       const asks = !taken && !config.no_check;
-      const note = () => deps.status.set('running');
+      const note = condition.note;
       const found = asks ? await meetServer(config, proxy, { ...deps, ...options, note }) : undefined;
       if (!asks) await note();
       for (const text of found ? await absentTools(await currentTools(config), found) : [])
@@ -128,6 +131,34 @@ async function begin(
     if (next !== undefined) return next;
     throw told;
   }
+}
+
+/** Writes down how the server is by what its proxy tells; before it was noted as running, then. */
+function conditionRecord(
+  name: string,
+  { status, log }: Pick<SuperviseDeps, 'status' | 'log'>,
+): { readonly tell: (next: Condition) => void; readonly note: () => Promise<void> } {
+  let condition: Condition = 'fine';
+  let isNoted = false;
+  const write = (): Promise<void> => {
+    if (condition === 'fine') return status.set('running');
+    if (condition === 'failing') return status.set('unhealthy', 'Health check failed');
+    return status.set(
+      'unauthenticated',
+      `the server wants to know who asks: give it a header with --remote-forward-headers-secret; see skep logs --proxy ${name}`,
+    );
+  };
+  return {
+    tell(next: Condition): void {
+      condition = next;
+      if (!isNoted) return;
+      write().catch((error: unknown) => log.error({ err: error }, 'the status could not be written'));
+    },
+    note(): Promise<void> {
+      isNoted = true;
+      return write();
+    },
+  };
 }
 
 interface Front {
@@ -164,10 +195,13 @@ async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Obs
   return isWhole && seen.labels[LEARNS_LABEL] === undefined ? seen : undefined;
 }
 
-async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseDeps): Promise<Proxy> {
+type OpenDeps = SuperviseDeps & Required<Pick<ProxyOptions, 'onCondition'>>;
+
+async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps): Promise<Proxy> {
   const signIn = signInOf(config, await clientSecretOf(config, deps.secrets));
   return deps.startProxy({
     name: config.name,
+    onCondition: deps.onCondition,
     host: config.host,
     port: config.port,
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),

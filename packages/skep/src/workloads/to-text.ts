@@ -5,6 +5,7 @@ const LOOKS: Readonly<Record<WorkloadView['status'], Format>> = {
   running: 'green',
   starting: 'yellow',
   unhealthy: 'yellow',
+  unauthenticated: 'yellow',
   stopping: 'yellow',
   removing: 'yellow',
   stopped: 'dim',
@@ -13,7 +14,7 @@ const LOOKS: Readonly<Record<WorkloadView['status'], Format>> = {
   unknown: 'red',
 };
 /** Stands before a status that somebody else than its person has decided. */
-const ICONS: Partial<Record<WorkloadView['status'], string>> = { policy_stopped: '⊘' };
+const ICONS: Partial<Record<WorkloadView['status'], string>> = { policy_stopped: '⊘', unauthenticated: '⚠' };
 
 /** A status as tables show it. */
 export function statusText(status: WorkloadView['status']): string {

@@ -32,6 +32,8 @@ export interface Outgoing {
   readonly headers: OutgoingHttpHeaders;
   readonly body?: Buffer | string | undefined;
   readonly signal?: AbortSignal;
+  /** Its answer says nothing of who may ask. */
+  readonly quiet?: boolean;
 }
 
 /** A request on its way. */
@@ -52,7 +54,11 @@ export class Upstream {
   #isClosed = false;
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
 
-  constructor({ remote }: Pick<HttpBackend, 'remote'>) {
+  readonly #heard: (status: number) => void;
+
+  /** `heard` is told the status of each answer. */
+  constructor({ remote }: Pick<HttpBackend, 'remote'>, heard: (status: number) => void = () => {}) {
+    this.#heard = heard;
     this.#remote = remote;
     const pool = { keepAlive: true, scheduling: 'lifo', timeout: IDLE_MS, maxFreeSockets: MAX_IDLE } as const;
     const guard = remote && !remote.allowPrivate ? { lookup: guardedLookup() } : {};
@@ -67,7 +73,7 @@ export class Upstream {
   }
 
   /** A request to the server; to another path of it where it redirects there. */
-  send(first: URL, { body: given, method, path, headers, signal }: Outgoing): Sent {
+  send(first: URL, { body: given, method, path, headers, signal, quiet = false }: Outgoing): Sent {
     let body = given;
     let current: ClientRequest | undefined;
     let isOver = false;
@@ -114,7 +120,10 @@ export class Upstream {
           throw error;
         });
         const next = isHeld ? redirectOf(reply, url) : undefined;
-        if (next === undefined) return reply;
+        if (next === undefined) {
+          if (!quiet) this.#heard(reply.statusCode ?? 0);
+          return reply;
+        }
         if (hops === MAX_REDIRECTS) {
           reply.destroy();
           throw new SkepError('proxy/bad-gateway', { message: 'the server redirects too often' });
