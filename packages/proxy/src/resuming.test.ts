@@ -122,12 +122,12 @@ test.each([
     const client = new Client({ name: 'test', version: '1' });
     await client.connect(transport);
     const told = Promise.withResolvers<void>();
-  const onresumptiontoken = (): void => told.resolve();
-  const answer = client.callTool({ name: 'wait' }, undefined, { onresumptiontoken });
-  await server.called;
-  // The stream has said what it is to be resumed by.
-  await told.promise;
-  cut.abort(new Error('cut'));
+    const onresumptiontoken = (): void => told.resolve();
+    const answer = client.callTool({ name: 'wait' }, undefined, { onresumptiontoken });
+    await server.called;
+    // The stream has said what it is to be resumed by.
+    await told.promise;
+    cut.abort(new Error('cut'));
     await expect.poll(() => ids.length, { timeout: 5_000 }).toBeGreaterThan(0);
     server.finish();
     expect(await answer).toMatchObject({ content: [{ text: 'done' }] });
