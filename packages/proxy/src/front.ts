@@ -1,3 +1,4 @@
+import type { Identity } from '@skep/auth/token/identity.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import {
@@ -12,12 +13,12 @@ import { Conversations } from './backend/http/conversations.ts';
 import { Forward } from './backend/http/forward.ts';
 import { ServerHealth, type HealthSettings } from './backend/http/server-health.ts';
 import { leave, Upstream } from './backend/http/upstream.ts';
+import type { CarryOver } from './backend/modern/refusal.ts';
 import type { OpenLink } from './backend/link.ts';
 import { EraLink } from './backend/modern/era-link.ts';
 import { Mux } from './backend/mux/mux.ts';
-import { oneOff, type BackendPort, type PortState } from './backend/port.ts';
+import { oneOff, type BackendPort, type Met, type PortState } from './backend/port.ts';
 import { Pipe } from './backend/stdio/pipe.ts';
-import type { Call } from './call/call.ts';
 import type { Step } from './call/chain.ts';
 import { principalOf } from './call/principal.ts';
 import type { AddressSettings } from './call/public-address.ts';
@@ -156,14 +157,13 @@ class RelayFront implements Front {
   /** The server has refused a handshake, so it is a modern one, and only that. */
   #isModern = false;
 
-  constructor(
-    openRelay: (carryOver: (call: Call) => Promise<void>) => Forward,
-    messages: MessageFront,
-    port: BackendPort,
-  ) {
-    this.#relay = openRelay((call) => {
-      this.#isModern = true;
-      return messages.step(call, () => Promise.resolve());
+  constructor(openRelay: (carryOver: CarryOver) => Forward, messages: MessageFront, port: BackendPort) {
+    this.#relay = openRelay({
+      isNeeded: async (identity) => {
+        this.#isModern ||= (await this.#familyFor(identity)) === 'modern';
+        return this.#isModern;
+      },
+      take: (call) => messages.step(call, () => Promise.resolve()),
     });
     this.path = this.#relay.path;
     this.serves = this.#relay.serves;
@@ -172,7 +172,10 @@ class RelayFront implements Front {
   }
 
   readonly step: Step = async (call, next) => {
-    const isCarried = call.incoming?.era === 'modern' ? await this.#isLegacyFor(call) : this.#isModern;
+    const isCarried =
+      call.incoming?.era === 'modern'
+        ? call.path === this.path && (await this.#familyFor(call.identity)) === 'legacy'
+        : this.#isModern;
     await (isCarried ? this.#messages : this.#relay).step(call, next);
   };
 
@@ -197,14 +200,13 @@ class RelayFront implements Front {
     this.#messages.close();
   }
 
-  /** A server that cannot be met tells its client so itself. */
-  async #isLegacyFor({ identity, path }: Call): Promise<boolean> {
-    if (identity === undefined || path !== this.path) return false;
+  /** Undefined for a server that cannot be met: it tells its client so itself. */
+  async #familyFor(identity: Identity | undefined): Promise<Met['era'] | undefined> {
+    if (identity === undefined) return undefined;
     try {
-      const met = await this.#port.meet({ ...oneOff(), key: principalOf(identity) });
-      return met.era === 'legacy';
+      return (await this.#port.meet({ ...oneOff(), key: principalOf(identity) })).era;
     } catch {
-      return false;
+      return undefined;
     }
   }
 }

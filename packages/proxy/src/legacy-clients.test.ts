@@ -6,8 +6,9 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { modernScript } from './doubles/modern.ts';
-import { runningProxy } from './doubles/running-proxy.ts';
+import { messagesIn, postJson } from './doubles/http-client.ts';
+import { askModern, modernRequest, modernScript } from './doubles/modern.ts';
+import { initializeRequest, newSession, runningProxy } from './doubles/running-proxy.ts';
 import { isCall } from './doubles/started-mux.ts';
 import { scriptedHttpServer } from './doubles/scripted-http-server.ts';
 import { scriptedServer, type Script, type ScriptedServer } from './doubles/scripted-server.ts';
@@ -127,4 +128,33 @@ test.each(ways)('a call that is cancelled ends at a modern server over %s too', 
   ending.abort();
   await expect(calling).rejects.toThrow();
   if (_way === 'stdio') await server.heard(({ method }) => method === 'notifications/cancelled');
+});
+
+test('a server that refuses a version, and is no modern one, goes on being relayed', async () => {
+  const refusal = { code: -32022, message: 'not this one', data: { supported: ['2024-11-05'] } };
+  await using server = await scriptedHttpServer('http', (message, { say }) => {
+    if (Object(message.params).protocolVersion !== '2025-06-18') return undefined;
+    say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: refusal }));
+    return 'handled';
+  });
+  await using proxy = await runningProxy(server);
+  const session = await newSession(proxy.url);
+  const refused = await postJson(proxy.url, initializeRequest(1, '2025-06-18'));
+  expect([refused.status, messagesIn(refused)]).toMatchObject([400, [{ error: refusal }]]);
+  const call = { jsonrpc: '2.0', id: 2, method: 'x/y', params: {} };
+  expect(messagesIn(await postJson(proxy.url, call, session)).at(-1)).toMatchObject({ id: 2, result: {} });
+});
+
+test('a modern server cannot ask its clients but by results', async () => {
+  const server = scriptedServer(
+    modernScript((message, { say, reply }) => {
+      if (!isCall(message)) return undefined;
+      say('{"jsonrpc":"2.0","id":"q","method":"roots/list"}');
+      reply(message, text('done'));
+      return 'handled';
+    }),
+  );
+  await using proxy = await runningProxy(server);
+  const answer = await askModern(proxy.url, modernRequest('tools/call', { name: 'a' }));
+  expect(messagesIn(answer)).toHaveLength(1);
 });

@@ -44,13 +44,17 @@ export function withoutEnvelope(request: Request): Request {
 /** The request as a modern server wants it; what its `_meta` holds otherwise stays. */
 export function withEnvelope(request: Request, envelope: JsonObject): Request {
   const meta = JSON.stringify({ [META.version]: MODERN_VERSION, ...envelope });
-  const members = meta.slice(1, -1);
-  const { text } = request;
-  if (findPath(text, REQUEST_META) !== undefined)
-    return again(request, withMember(text, REQUEST_META, members));
+  const given = findPath(request.text, REQUEST_META);
+  if (given !== undefined) {
+    const bare = withoutMembers(request.text, given, ENVELOPE);
+    return again(request, withMember(bare, REQUEST_META, meta.slice(1, -1)));
+  }
   const inner = `"_meta":${meta}`;
-  if (findPath(text, ['params']) !== undefined) return again(request, withMember(text, ['params'], inner));
-  return again(request, withMember(text, [], `"params":{${inner}}`));
+  const hasParams = findPath(request.text, ['params']) !== undefined;
+  const text = hasParams
+    ? withMember(request.text, ['params'], inner)
+    : withMember(request.text, [], `"params":{${inner}}`);
+  return again(request, text);
 }
 
 /** A message with another text, whose id stands where it stands there. */

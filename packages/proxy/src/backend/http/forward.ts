@@ -8,7 +8,7 @@ import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
 import { idOf, type JsonObject, type Message } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { mayRefuse, readRefusal } from '../modern/refusal.ts';
+import { mayRefuse, readRefusal, whenRefused, type CarryOver, type WhenRefused } from '../modern/refusal.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../../message/protocol-version.ts';
 import { publicAddress, type AddressSettings } from '../../call/public-address.ts';
 import { endpointPath, type Front, type Health, type HttpBackend } from '../backend.ts';
@@ -28,8 +28,8 @@ interface ForwardOptions extends AddressSettings {
   readonly upstream: Upstream;
   /** Speaks with the server for whoever runs the proxy. */
   readonly greeter?: BackendPort;
-  /** Takes a handshake that the server refused as a modern one does; without it the refusal is the client's. */
-  readonly carryOver?: (call: Call) => Promise<void>;
+  /** Where a modern server may refuse legacy clients; without it a refusal is the client's. */
+  readonly carryOver?: CarryOver;
   /** Clients hold tokens, which are for this proxy alone, and sessions of their own. */
   readonly signedIn: boolean;
   readonly log: Log;
@@ -50,8 +50,7 @@ interface Pending {
   readonly session: string | undefined;
   /** Raw JSON text; undefined where no answer is due. */
   readonly id: string | undefined;
-  /** Where the request is legacy: what to do when a modern server refuses it. */
-  readonly refused: (() => void) | undefined;
+  readonly refused: WhenRefused | undefined;
   /** For the address that an event stream hands the client; undefined where streams are passed on as they are. */
   readonly seen: Asked | undefined;
   /** Present where it would begin a session. */
@@ -165,7 +164,7 @@ export class Forward implements Front {
       principal: this.#principalOf(call),
       id: message && idOf(message),
       seen,
-      refused: this.#whenRefused(call),
+      refused: whenRefused(call, this.#options.carryOver),
       answerHooks: call.answerHooks,
       opening: isOpening ? { url, headers, body: body.toString('utf8') } : undefined,
     };
@@ -229,26 +228,11 @@ export class Forward implements Front {
     return session === undefined || this.#owners.isOpenTo(session, principal);
   }
 
-  /** Only a handshake is held for it, which is small: any other message has a session that is none. */
-  #whenRefused(call: Call): Pending['refused'] {
-    const { carryOver } = this.#options;
-    const { incoming, req, res } = call;
-    if (carryOver === undefined || incoming?.era !== 'legacy') return undefined;
-    const { message } = incoming;
-    if (isHandshake(message))
-      return () =>
-        void carryOver(call).catch((error: unknown) =>
-          res.destroy(error instanceof Error ? error : undefined),
-        );
-    const id = idOf(message);
-    return sessionOf(req) === undefined ? undefined : () => refuse(res, 'proxy/session-unknown', { id });
-  }
-
   async #mayBeRefused(reply: IncomingMessage, pending: Pending): Promise<void> {
     try {
       const { isRefusal, body } = await readRefusal(reply);
-      if (isRefusal) pending.refused?.();
-      else this.#relay(reply, pending, body);
+      const isDone = isRefusal && (await pending.refused?.());
+      if (isDone !== true) this.#relay(reply, pending, body);
     } catch (error) {
       this.#failed(pending, error);
     }

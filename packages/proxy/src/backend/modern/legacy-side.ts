@@ -91,7 +91,8 @@ export class LegacySide {
     const message = readMessage(line);
     if (typeof message === 'string') return false;
     if (message.kind === 'response') return this.#reply(message);
-    return message.kind === 'notification' && this.#heard(message);
+    // A modern server asks by results, and its clients could answer no request.
+    return message.kind === 'request' || this.#heard(message);
   }
 
   /** No answer will come under that id; gives back the one that the mux knows, undefined where it knows none. */

@@ -1,7 +1,21 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { memberAt, readMessage, type Message } from '../../message/json-rpc.ts';
+import type { Identity } from '@skep/auth/token/identity.ts';
+import type { Call } from '../../call/call.ts';
+import { refuse } from '../../call/refuse.ts';
+import { idOf, memberAt, readMessage, type Message } from '../../message/json-rpc.ts';
+import { METHODS } from '../../message/methods.ts';
+
+/** The way between a legacy client and a modern server. */
+export interface CarryOver {
+  /** True where the server is a modern one. Never rejects. */
+  isNeeded(identity: Identity | undefined): Promise<boolean>;
+  take(call: Call): Promise<void>;
+}
+
+/** What to do when a server refuses a legacy message; true when that was done. */
+export type WhenRefused = () => Promise<boolean>;
 
 /** How servers that know no handshake refuse one, and a session (MCP 2026-07-28). */
 const CODES: ReadonlySet<unknown> = new Set([-32601, -32602, -32020, -32022]);
@@ -43,4 +57,24 @@ export async function readRefusal(
 async function* followedBy(read: Buffer, rest: Readable): AsyncGenerator<Buffer> {
   yield read;
   for await (const piece of rest) yield piece as Buffer;
+}
+
+/**
+ * What to do when a modern server refuses `call`; undefined for a call that it is not about. Only a handshake is held for it,
+ * which is small: any other message has a session that is none.
+ */
+export function whenRefused(call: Call, carryOver: CarryOver | undefined): WhenRefused | undefined {
+  const { incoming, identity, req, res } = call;
+  if (carryOver === undefined || incoming?.era !== 'legacy') return undefined;
+  const { message } = incoming;
+  const ifNeeded = async (act: () => Promise<void> | void): Promise<boolean> => {
+    const isNeeded = await carryOver.isNeeded(identity);
+    if (isNeeded) await act();
+    return isNeeded;
+  };
+  if (message.kind === 'request' && message.method === METHODS.initialize)
+    return () => ifNeeded(() => carryOver.take(call));
+  const id = idOf(message);
+  if (req.headers['mcp-session-id'] === undefined) return undefined;
+  return () => ifNeeded(() => refuse(res, 'proxy/session-unknown', { id }));
 }
