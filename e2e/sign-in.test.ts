@@ -3,7 +3,12 @@ import path from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AUDIENCE, startIdentityProvider, type IdentityProvider } from './fixtures/identity-provider.ts';
+import {
+  AUDIENCE,
+  EXCHANGER,
+  startIdentityProvider,
+  type IdentityProvider,
+} from './fixtures/identity-provider.ts';
 import { npmRegistryWith, type NpmRegistry } from './fixtures/npm-registry.ts';
 import { component, title } from './require.ts';
 import { openUser, type TestUser } from './skep.ts';
@@ -166,4 +171,31 @@ describe.skipIf(!sandbox.available)(title('a workload whose clients sign in', sa
     expect(imported).toMatchObject({ code: 1, stderr: expect.stringContaining(http) });
     expect((await user.skep(['list', '--all', '--format', 'json'])).stdout).not.toContain('"never"');
   });
+
+  test.each([
+    ['relayed', []],
+    ['behind policies', ['--authz-config', 'all.json']],
+  ])('has tokens of its clients exchanged for those of its server, %s', async (how, more) => {
+    const policies = { version: '1.0', type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource);'] } };
+    writeFileSync(path.join(user.dir, 'all.json'), JSON.stringify(policies));
+    writeFileSync(path.join(user.dir, 'secret'), EXCHANGER.client_secret);
+    const args = more.map((one) => (one === 'all.json' ? path.join(user.dir, one) : one));
+    const exchange = ['--token-exchange-url', `${idp.issuer}/token`, '--token-exchange-audience', 'svc', '--token-exchange-client-id', EXCHANGER.client_id, '--token-exchange-client-secret-file', path.join(user.dir, 'secret')];
+    const ran = await run(`exchange-${how.length}`, '--transport', 'streamable-http', '--target-port', '8080', '--oidc-issuer', idp.issuer, '--oidc-audience', AUDIENCE, ...exchange, ...LOCAL, ...args);
+    const url = urlOf(ran);
+    for (const sub of ['ann', 'eve']) {
+      const token = await idp.token({ sub });
+      const { headers, env } = await callWith(url, token);
+      const shown = String(headers['authorization']).replace('Bearer ', '');
+      expect(shown).not.toBe(token);
+      expect(JSON.parse(Buffer.from(shown.split('.')[1] ?? '', 'base64url').toString())).toMatchObject({
+        iss: idp.issuer,
+        aud: 'svc',
+        sub,
+        act: { sub: 'exchanger' },
+      });
+      expect(JSON.stringify(env)).not.toContain(EXCHANGER.client_secret);
+    }
+    expect(JSON.stringify(user.leftFiles())).not.toContain(EXCHANGER.client_secret);
+  }); // prettier-ignore
 });

@@ -1,4 +1,3 @@
-import type { Identity } from '@skep/auth/token/identity.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import {
@@ -13,7 +12,7 @@ import { Conversations } from './backend/http/conversations.ts';
 import { Forward } from './backend/http/forward.ts';
 import { ServerHealth, type HealthSettings } from './backend/http/server-health.ts';
 import { leave, Upstream } from './backend/http/upstream.ts';
-import type { CarryOver } from './backend/modern/refusal.ts';
+import type { Asker, CarryOver } from './backend/modern/refusal.ts';
 import type { OpenLink } from './backend/link.ts';
 import { EraLink } from './backend/modern/era-link.ts';
 import { Mux } from './backend/mux/mux.ts';
@@ -159,8 +158,8 @@ class RelayFront implements Front {
 
   constructor(openRelay: (carryOver: CarryOver) => Forward, messages: MessageFront, port: BackendPort) {
     this.#relay = openRelay({
-      isNeeded: async (identity) => {
-        this.#isModern ||= (await this.#familyFor(identity)) === 'modern';
+      isNeeded: async (asker) => {
+        this.#isModern ||= (await this.#familyFor(asker)) === 'modern';
         return this.#isModern;
       },
       take: (call) => messages.step(call, () => Promise.resolve()),
@@ -174,7 +173,7 @@ class RelayFront implements Front {
   readonly step: Step = async (call, next) => {
     const isCarried =
       call.incoming?.era === 'modern'
-        ? call.path === this.path && (await this.#familyFor(call.identity)) === 'legacy'
+        ? call.path === this.path && (await this.#familyFor(call)) === 'legacy'
         : this.#isModern;
     await (isCarried ? this.#messages : this.#relay).step(call, next);
   };
@@ -201,10 +200,10 @@ class RelayFront implements Front {
   }
 
   /** Undefined for a server that cannot be met: it tells its client so itself. */
-  async #familyFor(identity: Identity | undefined): Promise<Met['era'] | undefined> {
+  async #familyFor({ identity, credentials }: Asker): Promise<Met['era'] | undefined> {
     if (identity === undefined) return undefined;
     try {
-      return (await this.#port.meet({ ...oneOff(), key: principalOf(identity) })).era;
+      return (await this.#port.meet({ ...oneOff(), key: principalOf(identity), credentials })).era;
     } catch {
       return undefined;
     }

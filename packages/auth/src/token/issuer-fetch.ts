@@ -10,6 +10,8 @@ export interface IssuerFetchOptions extends Pick<Connections, 'allowPrivate' | '
   readonly plainHttp: PlainHttp;
   /** A file whose content is sent as bearer token; read for every request, because such tokens rotate. */
   readonly tokenFile?: string | undefined;
+  /** For one request with its answer; 5 s by default. */
+  readonly timeoutMs?: number;
 }
 
 export interface IssuerRequest {
@@ -19,7 +21,7 @@ export interface IssuerRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Requests to an identity provider: metadata, keys, introspection. */
+/** Requests to an identity provider: metadata, keys, introspection, exchange. */
 export interface IssuerFetch {
   /**
    * The answer whatever its status, fully read. Redirects are not followed. Fails with `fetch/invalid-url`,
@@ -51,6 +53,7 @@ export function checkIssuerUrl(text: string, plain: PlainHttp): URL {
 
 export function createIssuerFetch(options: IssuerFetchOptions): IssuerFetch {
   const requester = openRequester(options);
+  const { timeoutMs = TIMEOUT_MS } = options;
   return {
     close: () => requester.close(),
     async fetch(text, { method = 'GET', headers: given = {}, body, signal } = {}) {
@@ -58,7 +61,7 @@ export function createIssuerFetch(options: IssuerFetchOptions): IssuerFetch {
       const showTo = async () => ({
         headers: { ...given, 'accept-encoding': 'identity', ...(await bearer(options.tokenFile, method)) },
       });
-      return withDeadline({ url, timeoutMs: TIMEOUT_MS, signal }, async (inTime) => {
+      return withDeadline({ url, timeoutMs, signal }, async (inTime) => {
         const sending = { method, body: body?.toString(), showTo, signal: inTime } as const;
         const answer = await requester.send(url, { ...sending, redirects: 'answer' });
         const { status, headers } = answer;

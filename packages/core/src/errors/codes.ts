@@ -220,6 +220,7 @@ export const CODES = {
   'auth/invalid-provider': row(400, 'invalid identity provider settings', 'correct the named setting'),
   'auth/unauthenticated': row(401, 'authentication required', 'send a valid bearer token'),
   'auth/unavailable': row(503, 'the identity provider does not answer', 'try again in a few seconds'),
+  'auth/exchange-refused': row(401, 'token exchange failed', 'sign in again; the log says what the token endpoint answered'),
   'auth/insufficient-scope': row(403, 'insufficient scope', 'ask for a token with the named scope'),
   'claims/invalid': row(400, 'invalid claims', 'map each claim to a string or a list of strings'),
 

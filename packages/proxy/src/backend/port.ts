@@ -1,5 +1,6 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Credentials } from '../call/call.ts';
 import type { Ability } from '../message/client-abilities.ts';
 import type { JsonObject, Message, Notification, Request, Response } from '../message/json-rpc.ts';
 
@@ -66,6 +67,8 @@ export interface Newcomer {
   readonly id: string;
   /** The revision that it asks for, if we know it. */
   readonly wanted: string | undefined;
+  /** What its request brought for the server. */
+  readonly credentials?: Credentials | undefined;
   /** Gives back the client whose session begins; undefined where none does. */
   welcome(reply: Response, version: string): Peer | undefined;
   refuse(reply: Response): void;
@@ -96,6 +99,8 @@ export interface Peer {
   unanswered: number;
   /** Headers of a call that are for the server (`Mcp-Param-…`). */
   readonly headers?: Readonly<Record<string, string>>;
+  /** What its latest call brought for the server: a server over HTTP gets it with all that this client sends. Kept by faces. */
+  credentials?: Credentials | undefined;
   /** The server has forgotten this client: its session is over. Absent where none can be. */
   forgotten?(): void;
 }

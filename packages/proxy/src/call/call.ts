@@ -37,6 +37,13 @@ export interface Answerer {
   answer(call: Call, request: RequestHead, answer: Response): void;
 }
 
+/** What shows a server over HTTP who asks: one header. */
+export interface Credentials {
+  /** In lower case. */
+  readonly header: string;
+  readonly value: string;
+}
+
 /** One HTTP request on its way through the chain. Steps fill the members that the chain table says they write. */
 export interface Call {
   readonly req: IncomingMessage;
@@ -55,6 +62,10 @@ export interface Call {
   /** Whoever hosts the proxy asks, and no client of it (`Proxy.pass`). */
   isOwn: boolean;
   incoming: Incoming | undefined;
+  /** What the client signed in with, for nothing but an exchange: never logged, kept or passed on. Written by `auth`. */
+  bearer: string | undefined;
+  /** For the server, in the place of what the client sent under that name. Written by `outgoing-token`. */
+  credentials: Credentials | undefined;
   /** Absent where bytes are relayed: no step answers there. */
   answerer: Answerer | undefined;
   /** Outermost step first; they run innermost first, as replies travel outwards. */
@@ -85,6 +96,8 @@ export function newCall(
     readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
     identity: undefined,
     isOwn: false,
+    bearer: undefined,
+    credentials: undefined,
     incoming: undefined,
     answerer: undefined,
     replyHooks: [],

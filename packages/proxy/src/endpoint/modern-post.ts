@@ -37,7 +37,7 @@ export function postModern(call: Call, message: Message, options: ModernPost): v
       refuse(res, 'proxy/not-acceptable', { id });
       return;
     }
-    const peer = callOf(message, principalOf(identity), req.headers);
+    const peer = { ...callOf(message, principalOf(identity), req.headers), credentials: call.credentials };
     const hooks = { replyHooks, answerHooks };
     const posted = { res, ...hooks, request: { id, method }, session: undefined, clock, budget, form };
     res.once('close', () => calls.gone(peer));

@@ -56,6 +56,7 @@ interface Taking extends PostOptions {
 function take(call: Call, message: Message, taking: Taking): void {
   const { backend, session } = taking;
   const peer: Peer = session ?? oneOff();
+  peer.credentials = call.credentials;
   if (message.kind === 'request') {
     ask(call, message, peer, taking);
     return;
@@ -104,6 +105,7 @@ function initialize(call: Call, request: Request, principal: string, taking: Tak
   const newcomer: Newcomer = {
     id,
     wanted: wantedBy(request),
+    credentials: call.credentials,
     welcome(reply, version) {
       if (res.destroyed) return undefined;
       const session = sessions.create({ principal, version, abilities });

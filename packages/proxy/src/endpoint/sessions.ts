@@ -1,3 +1,4 @@
+import type { Credentials } from '../call/call.ts';
 import { randomUUID } from 'node:crypto';
 import type { BackendPort, Listener, Peer } from '../backend/port.ts';
 import type { Ability } from '../message/client-abilities.ts';
@@ -33,6 +34,7 @@ export class Session implements Peer {
   readonly replay: ReplayBuffer;
   logLevel: string | undefined;
   unanswered = 0;
+  credentials: Credentials | undefined;
   /** The stream of its latest GET. */
   listener: (Listener & { readonly stream: EventStream }) | undefined;
   lastSeen: number;

@@ -170,6 +170,7 @@ export class Sse implements Face {
   #take(call: Call, session: SseSession, message: Message): void {
     const { backend } = this.#options;
     const { res, answerHolds } = call;
+    session.credentials = call.credentials;
     if (backend.state !== 'attached') {
       refuse(res, 'proxy/backend-away', { id: idOf(message) });
       return;
@@ -195,6 +196,7 @@ export class Sse implements Face {
     const newcomer: Newcomer = {
       id,
       wanted: wantedBy(request),
+      credentials: session.credentials,
       welcome: (reply) => {
         if (!session.socket.open) return undefined;
         session.abilities = abilities;

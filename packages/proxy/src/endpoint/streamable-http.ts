@@ -105,6 +105,7 @@ export class StreamableHttp implements Face {
   #get(call: Call): void {
     const session = this.#sessionOf(call);
     if (session === undefined) return;
+    session.credentials = call.credentials;
     if (!acceptsStream(call.req.headers.accept)) {
       refuse(call.res, 'proxy/not-acceptable');
       return;
@@ -120,6 +121,7 @@ export class StreamableHttp implements Face {
   #delete(call: Call): void {
     const session = this.#sessionOf(call);
     if (session === undefined) return;
+    session.credentials = call.credentials;
     this.#sessions.end(session);
     call.res.writeHead(204).end();
   }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { ask, eventsIn, messagesIn, openStream, postJson, type Answer } from '../doubles/http-client.ts';
+import { askModern, modernRequest, modernScript, nextOf, streamOf } from '../doubles/modern.ts';
 import { initializeRequest, newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer, type Received, type Script } from '../doubles/scripted-server.ts';
 
@@ -255,6 +256,41 @@ test('a task is theirs who started it', async () => {
   await it.ask(request('tools/call', { name: 'look', task: {} }));
   expect(await it.ask(request('tasks/get', { taskId: 'mine' }))).toMatchObject({ status: 200 });
   expect(await it.ask(request('tasks/result', { taskId: 'other' }))).toEqual(UNAUTHORIZED);
+});
+
+describe.each(['legacy', 'modern'] as const)('modern clients of a %s server', (era) => {
+  const own: Script = (message, server) => {
+    const { _meta, ...params } = message.params ?? {};
+    if (message.method === 'tools/call') server.reply(message, { resultType: 'complete', echo: params });
+    else return script(message, server);
+    return 'handled';
+  };
+  const modern = era === 'modern' ? modernScript(own) : own;
+
+  test.each(['stdio', 'http'] as const)('over %s see and call what they may', async (kind) => {
+    await using it = await setup(kind, POLICIES, modern);
+    const asked = async (method: string, params: Readonly<Record<string, unknown>> = {}) =>
+      contentOf(await askModern(it.proxy.url, modernRequest(method, params)));
+    expect(await asked('tools/call', { name: 'hidden' })).toEqual(UNAUTHORIZED);
+    expect(await asked('tools/call', { name: 'reads' })).toEqual(UNAUTHORIZED);
+    expect(await asked('tools/list')).toMatchObject({
+      status: 200,
+      answer: { result: { tools: [{ name: 'look' }, { name: 'reads' }], cacheScope: 'private' } },
+    });
+    expect(await asked('tools/call', { name: 'reads' })).toMatchObject({ status: 200, answer: { result: {} } });
+    expect(await asked('server/discover')).toMatchObject({ status: 200, answer: { result: {} } });
+  }); // prettier-ignore
+
+  test('hear of the resources that they may read', async () => {
+    await using it = await setup('stdio', POLICIES, modern);
+    const notifications = { resourceSubscriptions: ['file:///open/a', 'file:///etc'] };
+    const stream = await streamOf(it.proxy.url, modernRequest('subscriptions/listen', { notifications }));
+    expect(await nextOf(stream)).toMatchObject({
+      params: { notifications: { resourceSubscriptions: ['file:///open/a'] } },
+    });
+    expect(JSON.stringify(it.received)).not.toContain('file:///etc');
+    stream.abort();
+  });
 });
 
 describe('a decision point', () => {

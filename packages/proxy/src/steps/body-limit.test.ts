@@ -27,6 +27,8 @@ function callWith(body: string): Call {
     answerHooks: [],
     isAnsweredElsewhere: false,
     sent: undefined,
+    bearer: undefined,
+    credentials: undefined,
     prefix: '',
   };
 }

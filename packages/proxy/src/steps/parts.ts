@@ -3,6 +3,7 @@ import type { AuthzSettings } from './authorization.ts';
 import type { AuditSettings } from './audit/settings.ts';
 import type { Part, PartServices } from './part.ts';
 import type { ProxyTelemetry } from './telemetry/settings.ts';
+import type { TokenExchangeSettings } from './token-exchange.ts';
 import type { ToolSettings } from './tool-view.ts';
 import type { WebhooksSettings } from './webhooks/settings.ts';
 
@@ -13,6 +14,7 @@ export interface PartSettings {
   readonly authz?: AuthzSettings | undefined;
   readonly telemetry?: ProxyTelemetry | undefined;
   readonly webhooks?: WebhooksSettings | undefined;
+  readonly exchange?: TokenExchangeSettings | undefined;
 }
 
 interface Row {
@@ -46,6 +48,11 @@ const PARTS: readonly Row[] = [
     setting: '--webhook-config',
     open: async ({ webhooks, tools }, services) =>
       webhooks && (await import('./webhooks.ts')).openWebhooks(webhooks, tools, services),
+  },
+  {
+    setting: '--token-exchange-…',
+    open: async ({ exchange }, services) =>
+      exchange && (await import('./token-exchange.ts')).openTokenExchange(exchange, services),
   },
 ];
 

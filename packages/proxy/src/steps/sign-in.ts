@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import {
   authenticate,
   bearerChallenge,
+  bearerToken,
   describeRefusal,
   type Refusal,
 } from '@skep/auth/resource/authenticate.ts';
@@ -106,7 +107,8 @@ export async function openSignIn(settings: SignInSettings, services: SignInServi
       challenge: challenge({ error, description, scopes: requiredScopes }),
     });
   };
-  const admitted = async ({ req, res, isOwn }: Call): Promise<Identity | undefined> => {
+  const admitted = async (call: Call): Promise<Identity | undefined> => {
+    const { req, res, isOwn } = call;
     const authorization = headerValues(req.rawHeaders, 'authorization');
     if (isOwn) return localIdentity(services.osUser, services.clock.now());
     const asked = authenticate(authorization, verifier);
@@ -115,7 +117,11 @@ export async function openSignIn(settings: SignInSettings, services: SignInServi
     else if (found.kind === 'unavailable')
       refuse(res, 'auth/unavailable', { headers: { 'Retry-After': found.retryAfterSeconds } });
     else if (!holdsScopes(found.identity, requiredScopes)) refuseScopes(res);
-    else return found.identity;
+    else {
+      const bearer = bearerToken(authorization);
+      if (bearer.kind === 'token') call.bearer = bearer.token;
+      return found.identity;
+    }
     return undefined;
   };
   return {

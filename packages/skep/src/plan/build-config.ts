@@ -8,7 +8,7 @@ import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
 import type { PlannedProxy, PlannedRun } from './planned-run.ts';
 import type { MergedEnv } from './merge-env.ts';
-import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
+import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
 export async function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): Promise<RunConfig> {
@@ -44,7 +44,7 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
 
 /** What is decided of a proxy and its clients, wherever the server behind it runs. */
 export function proxyConfigOf(
-  { inputs, values, signIn, tools, authz, webhooks, audit, telemetry }: PlannedProxy,
+  { inputs, values, signIn, exchange, tools, authz, webhooks, audit, telemetry }: PlannedProxy,
   { port, merged }: Pick<Made, 'port' | 'merged'>,
 ) {
   // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
@@ -55,28 +55,34 @@ export function proxyConfigOf(
     host: inputs.host,
     allowed_origins: isName ? [`http://${host}:${port}`] : undefined,
     ...signIn.config,
+    ...exchange.config,
     ...tools,
     ...authz,
     ...webhooks,
     ...audit,
     ...telemetry.config,
-    ...withClientSecret(merged, { signIn, inputs }),
+    ...withProxySecrets(merged, { signIn, exchange, inputs }),
     container_labels: inputs.labels,
   };
 }
 
-/** The client secret goes where the server's secrets go; what `--secret` names for it counts before a value. */
-function withClientSecret(
+/** Secrets of the proxy go where the server's secrets go; what `--secret` names for one counts before a value. */
+function withProxySecrets(
   { env, secret }: MergedEnv,
-  { signIn: { clientSecret }, inputs }: Pick<PlannedRun, 'signIn' | 'inputs'>,
+  { signIn, exchange, inputs }: Pick<PlannedRun, 'signIn' | 'exchange' | 'inputs'>,
 ): Pick<RunConfig, 'env_vars' | 'secret_env'> {
-  const isNamed = inputs.secrets.some(({ target }) => target === OIDC_CLIENT_SECRET);
-  // Given as a variable of the server (-e, --env-file) it is a secret all the same.
-  if (env[OIDC_CLIENT_SECRET] !== undefined && clientSecret === undefined && !isNamed)
-    return { env_vars: env, secret_env: [...secret, OIDC_CLIENT_SECRET] };
-  if (clientSecret === undefined || isNamed) return { env_vars: env, secret_env: secret };
+  const given = {
+    [OIDC_CLIENT_SECRET]: signIn.clientSecret,
+    [EXCHANGE_CLIENT_SECRET]: exchange.clientSecret,
+  };
+  const isNamed = (name: string): boolean => inputs.secrets.some(({ target }) => target === name);
+  const values = Object.entries(given).flatMap(([name, value]) => {
+    // Given as a variable of the server (-e, --env-file) it is a secret all the same.
+    const found = value ?? env[name];
+    return found === undefined || (value !== undefined && isNamed(name)) ? [] : [[name, found] as const];
+  });
   return {
-    env_vars: { ...env, [OIDC_CLIENT_SECRET]: clientSecret },
-    secret_env: [...secret, OIDC_CLIENT_SECRET],
+    env_vars: { ...env, ...Object.fromEntries(values) },
+    secret_env: [...secret, ...values.map(([name]) => name)],
   };
 }

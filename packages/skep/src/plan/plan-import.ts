@@ -28,11 +28,12 @@ import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { NOWHERE_HERE } from '../settings/identity.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import { checkReferences, OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
+import { checkReferences, PROXY_SECRETS, parseReference } from '../secrets/reference.ts';
 import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
+import { checkExchange } from './plan-exchange.ts';
 import { importAuthz } from './plan-authz.ts';
 import { checkedAudit } from './plan-audit.ts';
 import { checkedTelemetry } from './plan-telemetry.ts';
@@ -187,7 +188,7 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...(config.secrets ?? [])
       .map(parseReference)
       .map(({ name, target }) =>
-        target === OIDC_CLIENT_SECRET
+        PROXY_SECRETS.has(target)
           ? `show its identity provider the secret "${name}"`
           : `give the server the secret "${name}" as ${target}`,
       ),
@@ -200,6 +201,9 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...webhookGrants(config),
     ...telemetryGrants(config),
     ...(config.audit_config?.logFile ? [`append what is audited to "${config.audit_config.logFile}"`] : []),
+    ...(config.token_exchange_config?.token_url
+      ? [`send the tokens of its clients to "${config.token_exchange_config.token_url}"`]
+      : []),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
   ];
@@ -279,6 +283,7 @@ export async function readImport(
   });
   await planHidden(hiddenOf({ ...config, permission_profile: profile }, cwd), { places, terminal });
   for (const line of await checkSignIn(config)) terminal.err(line);
+  for (const line of await checkExchange(config)) terminal.err(line);
   await checkTools(config);
   await checkWebhooks(config);
   for (const warning of warnings) terminal.err(`Warning: ${printable(warning)}\n`);

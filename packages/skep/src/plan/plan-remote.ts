@@ -38,7 +38,7 @@ interface AskedRemote extends Pick<AskedRun, 'request' | 'config'>, Omit<Planned
  * `fetch/refused-address` for an address of a catalogue that is not public.
  */
 export async function planRemote(asked: AskedRemote, around: Surroundings): Promise<NewWorkload> {
-  const { found, inputs, signIn, telemetry, config: app, request } = asked;
+  const { found, inputs, signIn, exchange, telemetry, config: app, request } = asked;
   refuseLocal(request);
   // Names are looked up by threads that everything in a process shares.
   around.inside?.handOver('the name of its server is looked up');
@@ -79,6 +79,7 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
     warnings: [
       ...unused(request),
       ...signInWarnings,
+      ...exchange.warnings,
       ...telemetry.warnings,
       ...openHeaders(header_forward),
       ...signInLater(found),

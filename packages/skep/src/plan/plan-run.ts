@@ -22,6 +22,7 @@ import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
 import { planAuthz } from './plan-authz.ts';
 import { planAudit } from './plan-audit.ts';
+import { planExchange } from './plan-exchange.ts';
 import { planSignIn } from './plan-sign-in.ts';
 import { planTelemetry } from './plan-telemetry.ts';
 import { planTools } from './plan-tools.ts';
@@ -135,9 +136,10 @@ function refuseHeaders(settings: RunRequest['settings']): void {
 
 function warningsOf(
   values: RunValues,
-  { signIn, telemetry }: Pick<PlannedRun, 'signIn' | 'telemetry'>,
+  { signIn, exchange, telemetry }: Pick<PlannedRun, 'signIn' | 'exchange' | 'telemetry'>,
 ): readonly string[] {
-  return [...signIn.warnings, ...telemetry.warnings, ...unusedGateway(values), ...olderTransport(values)];
+  const planned = [signIn, exchange, telemetry].flatMap(({ warnings }) => warnings);
+  return [...planned, ...unusedGateway(values), ...olderTransport(values)];
 }
 
 /** What the flags say of the steps that calls pass. */
@@ -145,10 +147,12 @@ async function planChain(
   { values, settings }: RunRequest,
   config: AppConfig,
   around: Surroundings,
-): Promise<Pick<PlannedRun, 'signIn' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'>> {
+): Promise<Pick<PlannedRun, 'signIn' | 'exchange' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'>> {
   const withMachine = mergeSettings(runSettings, [settings, ...settingsOfMachine(config, around)]);
+  const signIn = await planSignIn(values, settings, around.cwd);
   return {
-    signIn: await planSignIn(values, settings, around.cwd),
+    signIn,
+    exchange: await planExchange({ values, settings }, signIn.config, around.cwd),
     tools: await planTools(values, around.cwd),
     authz: await planAuthz(values, around.cwd),
     webhooks: await planWebhooks(values, around.cwd),

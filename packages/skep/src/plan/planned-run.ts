@@ -8,6 +8,7 @@ import type { AuthzConfig } from '../run-config/authz.ts';
 import type { ToolConfig } from '../run-config/tools.ts';
 import type { WebhookConfig } from '../run-config/webhooks.ts';
 import type { PlannedTelemetry } from './plan-telemetry.ts';
+import type { PlannedExchange } from './plan-exchange.ts';
 import type { PlannedSignIn } from './plan-sign-in.ts';
 import type { Resolved } from './resolve-target.ts';
 
@@ -42,6 +43,7 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly values: RunValues;
   readonly profile: PermissionProfile;
   readonly signIn: PlannedSignIn;
+  readonly exchange: PlannedExchange;
   /** As it is saved; its members are undefined where clients see all tools as they are. */
   readonly tools: ToolConfig;
   /** As it is saved; its members are undefined where everybody may use everything. */
@@ -57,5 +59,5 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
 /** What of it is decided of the proxy and its clients, wherever the server runs. */
 export type PlannedProxy = Pick<
   PlannedRun,
-  'inputs' | 'values' | 'signIn' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'
+  'inputs' | 'values' | 'signIn' | 'exchange' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'
 >;

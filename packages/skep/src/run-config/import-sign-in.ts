@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '@skep/core/json/is-record.ts';
-import { formatReference, isReference, OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
+import {
+  EXCHANGE_CLIENT_SECRET,
+  formatReference,
+  isReference,
+  OIDC_CLIENT_SECRET,
+  parseReference,
+} from '../secrets/reference.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -29,8 +35,21 @@ export function withSignIn(document: Document): Document {
   return {
     ...others,
     ...Object.fromEntries(elsewhere),
-    ...secretMembers(others, secret),
+    ...secretMembers(others, OIDC_CLIENT_SECRET, secret),
     oidc_config: Object.fromEntries([...kept, ...(isText(secret) ? [] : [['client_secret', secret]])]),
+  };
+}
+
+/** As `withSignIn`, for the exchange of tokens: its client secret goes where secrets are. */
+export function withExchange(document: Document): Document {
+  const { token_exchange_config: said, ...others } = document;
+  if (said === undefined || said === null) return others;
+  if (!isRecord(said) || !isText(said['client_secret'])) return document;
+  const { client_secret: secret, ...exchange } = said;
+  return {
+    ...others,
+    ...secretMembers(others, EXCHANGE_CLIENT_SECRET, secret),
+    token_exchange_config: exchange,
   };
 }
 
@@ -43,16 +62,16 @@ function isText(value: unknown): boolean {
 }
 
 /** A reference is one of the workload's secrets; a value is one of its secret variables. */
-function secretMembers(document: Document, secret: unknown): Document {
+function secretMembers(document: Document, target: string, secret: unknown): Document {
   if (typeof secret !== 'string' || secret === '') return {};
   if (isReference(secret)) {
-    const reference = formatReference({ name: parseReference(secret).name, target: OIDC_CLIENT_SECRET });
+    const reference = formatReference({ name: parseReference(secret).name, target });
     return { secrets: [...listOf(document['secrets']), reference] };
   }
   const { env_vars: variables } = document;
   return {
-    env_vars: { ...(isRecord(variables) ? variables : {}), [OIDC_CLIENT_SECRET]: secret },
-    secret_env: [...listOf(document['secret_env']), OIDC_CLIENT_SECRET],
+    env_vars: { ...(isRecord(variables) ? variables : {}), [target]: secret },
+    secret_env: [...listOf(document['secret_env']), target],
   };
 }
 

@@ -43,6 +43,7 @@ const STEPS: readonly StepRow[] = [
     keys: { webhooks: 'mutating_webhooks' },
     facts: ['server_name', 'transport'],
   },
+  { types: ['tokenexchange'], keys: { token_exchange_config: 'token_exchange_config' }, guards: true },
 ];
 
 /**

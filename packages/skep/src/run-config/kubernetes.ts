@@ -3,7 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { stringify } from 'yaml';
 import { limitsOf } from '../permissions/limits.ts';
 import { builtinProfile, profileMounts, type PermissionProfile } from '../permissions/profile.ts';
-import { OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
+import { isOfProxy, parseReference } from '../secrets/reference.ts';
 import { isMeasured } from './telemetry.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import type { RunConfig } from './run-config.ts';
@@ -118,7 +118,7 @@ interface SecretOfCluster {
 function secretsOf({ secret_env, secrets = [] }: RunConfig, name: string): readonly SecretOfCluster[] {
   const targets = new Set([...secret_env, ...secrets.map((text) => parseReference(text).target)]);
   const taken = new Set<string>();
-  targets.delete(OIDC_CLIENT_SECRET);
+  for (const target of targets) if (isOfProxy(target)) targets.delete(target);
   return [...targets].toSorted().map((target) => {
     const wanted = `${name}-${dnsName(target)}`;
     // Variables may differ in what a name of a cluster cannot tell.
@@ -130,7 +130,7 @@ function secretsOf({ secret_env, secrets = [] }: RunConfig, name: string): reado
 
 function plainVariables({ env_vars, secret_env }: RunConfig): readonly { name: string; value: string }[] {
   return Object.entries(env_vars)
-    .filter(([name]) => !secret_env.includes(name) && name !== OIDC_CLIENT_SECRET)
+    .filter(([name]) => !secret_env.includes(name) && !isOfProxy(name))
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, value]) => ({ name, value }));
 }
@@ -176,6 +176,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.audit_config === undefined ? [] : ['auditing']),
     ...(config.telemetry_config && isMeasured(config.telemetry_config) ? ['telemetry'] : []),
     ...(allOf(config).length === 0 ? [] : ['--webhook-config, so nobody is asked about calls']),
+    ...(config.token_exchange_config === undefined ? [] : ['the exchange of tokens (--token-exchange-…)']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];

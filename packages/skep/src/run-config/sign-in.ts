@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SignInSettings } from '@skep/proxy/steps/sign-in.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
-import { OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
+import { parseReference } from '../secrets/reference.ts';
 import type { RunConfig } from './run-config.ts';
 
 /** The members of a run configuration that say who may call its proxy. */
@@ -45,12 +45,12 @@ function given(text: string | undefined): string | undefined {
   return text?.trim() === '' ? undefined : text?.trim();
 }
 
-/** The client secret of a workload: in clear where no secrets store is set up, else looked up. */
-export async function clientSecretOf(
-  { oidc_config: oidc, env_vars, secrets = [] }: Pick<RunConfig, 'oidc_config' | 'env_vars' | 'secrets'>,
+/** A secret of a workload's proxy: in clear where no secrets store is set up, else looked up. */
+export async function proxySecretOf(
+  target: string,
+  { env_vars, secrets = [] }: Pick<RunConfig, 'env_vars' | 'secrets'>,
   lookUp: () => Promise<SecretEnv>,
 ): Promise<string | undefined> {
-  if (oidc === undefined) return undefined;
-  const isKept = secrets.some((text) => parseReference(text).target === OIDC_CLIENT_SECRET);
-  return isKept ? (await lookUp())[OIDC_CLIENT_SECRET] : env_vars[OIDC_CLIENT_SECRET];
+  const isKept = secrets.some((text) => parseReference(text).target === target);
+  return isKept ? (await lookUp())[target] : env_vars[target];
 }

@@ -83,6 +83,13 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   tools_filter: texts,
   validating_webhooks: webhooks,
   mutating_webhooks: webhooks,
+  'token_exchange_config.subject_token_type': fc.constantFrom(
+    'access_token',
+    'jwt',
+    'urn:ietf:params:oauth:token-type:id_token',
+  ),
+  'token_exchange_config.header_strategy': fc.constantFrom('replace', 'custom'),
+  'token_exchange_config.resource': text,
   tools_override: fc.dictionary(name, fc.record({ name: text, description: text }, { requiredKeys: [] })),
   authz_config: fc.dictionary(name, fc.jsonValue()),
   audit_config: fc.record(

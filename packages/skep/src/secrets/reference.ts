@@ -9,8 +9,9 @@ export interface SecretReference {
   readonly target: string;
 }
 
-/** The target of the secret that the proxy of a workload shows an identity provider. */
+/** Targets of the secrets that the proxy of a workload shows an identity provider, and a token endpoint. */
 export const OIDC_CLIENT_SECRET = 'SKEP_OIDC_CLIENT_SECRET';
+export const EXCHANGE_CLIENT_SECRET = 'SKEP_TOKEN_EXCHANGE_CLIENT_SECRET';
 
 const WEBHOOK_SECRET = 'SKEP_WEBHOOK_SECRET_';
 
@@ -21,7 +22,9 @@ export function webhookTarget(name: string): string {
 
 /** True for the targets of secrets that are the proxy's: the server never gets them. */
 export function isOfProxy(target: string): boolean {
-  return target === OIDC_CLIENT_SECRET || target.startsWith(WEBHOOK_SECRET);
+  return (
+    target === OIDC_CLIENT_SECRET || target === EXCHANGE_CLIENT_SECRET || target.startsWith(WEBHOOK_SECRET)
+  );
 }
 
 /** Begins the names of what Skep keeps for itself. */

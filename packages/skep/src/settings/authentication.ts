@@ -1,5 +1,6 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
-import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
+import { optional, textThat } from '@skep/core/settings/shape.ts';
+import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
 
 /** Who may use the proxy. */
 export const incomingAuthSettings = settingsOf({ group: 'Authentication of clients (OIDC)' }, [
@@ -130,8 +131,11 @@ export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a rem
   }),
 ]);
 
+/** As people and as the standard write it (RFC 8693 §3); files may name `jwt` too. */
+const SUBJECT_TYPE = /^$|^(?:urn:ietf:params:oauth:token-type:)?(?:access_token|id_token|jwt)$/u;
+
 /** How a client's token becomes one for the server (RFC 8693). */
-export const tokenExchangeSettings = settingsOf({ group: 'Token exchange (RFC 8693)', notYet: true }, [
+export const tokenExchangeSettings = settingsOf({ group: 'Token exchange (RFC 8693)' }, [
   flag('string', 'token-exchange-url', 'Token endpoint; giving it switches the exchange on', {
     key: 'token_exchange_config.token_url',
     placeholder: 'url',
@@ -141,7 +145,7 @@ export const tokenExchangeSettings = settingsOf({ group: 'Token exchange (RFC 86
     placeholder: 'id',
   }),
   flag('string', 'token-exchange-client-secret', 'Client secret', {
-    env: 'SKEP_TOKEN_EXCHANGE_CLIENT_SECRET',
+    env: EXCHANGE_CLIENT_SECRET,
     placeholder: 'secret',
     secret: true,
     excludes: ['tokenExchangeClientSecretFile'],
@@ -164,6 +168,7 @@ export const tokenExchangeSettings = settingsOf({ group: 'Token exchange (RFC 86
     placeholder: 'type',
     key: 'token_exchange_config.subject_token_type',
     choices: ['access_token', 'id_token'],
+    stored: optional(textThat((type) => SUBJECT_TYPE.test(type), 'is no type of token')),
     default: 'access_token',
   }),
 ]);

@@ -122,6 +122,14 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.optional(shape.listOf(shape.noNul)),
     brief: 'Scopes without which a token is refused',
   },
+  'token_exchange_config.header_strategy': {
+    stored: shape.optional(shape.oneOf('', 'replace', 'custom')),
+    brief: 'Whether the new token goes into Authorization or a header of its own',
+  },
+  'token_exchange_config.resource': {
+    stored: shape.optional(shape.noNul),
+    brief: 'Resource that the new token is for (RFC 8707)',
+  },
   tools_override: {
     stored: shape.orEmpty<ToolOverrides | undefined>(overridesShape, undefined),
     brief: 'Other names and descriptions of tools',

@@ -8,8 +8,9 @@ import { headersOf } from '../run-config/header-forward.ts';
 import { partsOf } from '../run-config/parts.ts';
 import { currentTools } from '../run-config/tools.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
-import { clientSecretOf, signInOf } from '../run-config/sign-in.ts';
+import { proxySecretOf, signInOf } from '../run-config/sign-in.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
@@ -198,7 +199,8 @@ async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Obs
 type OpenDeps = SuperviseDeps & Required<Pick<ProxyOptions, 'onCondition'>>;
 
 async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps): Promise<Proxy> {
-  const signIn = signInOf(config, await clientSecretOf(config, deps.secrets));
+  const secretOf = (target: string) => proxySecretOf(target, config, deps.secrets);
+  const signIn = signInOf(config, config.oidc_config && (await secretOf(OIDC_CLIENT_SECRET)));
   return deps.startProxy({
     name: config.name,
     onCondition: deps.onCondition,
@@ -209,7 +211,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps):
     mode: config.proxy_mode,
     trustProxyHeaders: config.trust_proxy_headers,
     ...(signIn && { signIn }),
-    parts: await partsOf(config, { ...deps, logPath: workloadLogPath(deps.places, config.name) }),
+    parts: await partsOf(config, { ...deps, secretOf, logPath: workloadLogPath(deps.places, config.name) }),
     random: () => deps.random(0, 999) / 1_000,
     endpointPrefix: config.endpoint_prefix?.replace(/\/+$/u, '') || undefined,
     ...proxyLimits(config),

@@ -1,6 +1,7 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Timer } from '@skep/core/time/clock.ts';
+import type { Credentials } from '../../call/call.ts';
 import type { JsonObject, Notification, Request, Response } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { endpointPath, type HttpBackend } from '../backend.ts';
@@ -32,6 +33,11 @@ interface Own {
   asked: number;
 }
 
+/** What the latest call of a conversation's client brought for the server. */
+interface Shown {
+  credentials: Credentials | undefined;
+}
+
 interface ConversationsOptions extends Omit<MuxOptions, 'open'>, HttpBackend {
   readonly upstream: Upstream;
 }
@@ -47,6 +53,8 @@ export class Conversations implements BackendPort {
   readonly #ofPeer = new Map<Peer, Mux>();
   /** By principal; empty for the proxy itself. */
   readonly #owns = new Map<string, Own>();
+  /** What each shows the server. */
+  readonly #shown = new WeakMap<Mux, Shown>();
   #state: PortState = 'attached';
 
   constructor(options: ConversationsOptions) {
@@ -65,7 +73,7 @@ export class Conversations implements BackendPort {
 
   initialize(newcomer: Newcomer): () => void {
     let isWelcome = false;
-    const mux = this.#converse();
+    const mux = this.#converse(newcomer.credentials);
     const over = (): void => {
       if (!isWelcome) this.#end(mux);
     };
@@ -97,12 +105,15 @@ export class Conversations implements BackendPort {
   }
 
   listens(peer: Peer): void {
-    this.#ofPeer.get(peer)?.listens();
+    const mux = this.#ofPeer.get(peer);
+    if (mux) this.#show(mux, peer);
+    mux?.listens();
   }
 
   leave(peer: Peer): void {
     const mux = this.#ofPeer.get(peer);
     if (mux === undefined) return;
+    this.#show(mux, peer);
     this.#ofPeer.delete(peer);
     mux.leave(peer);
     if (peer.kind === 'listener') this.#rest(peer.key, mux);
@@ -111,6 +122,7 @@ export class Conversations implements BackendPort {
 
   meet(peer: Peer): Promise<Met> {
     const own = this.#ownOf(peer.key);
+    this.#show(own.mux, peer);
     return this.#asking(own, async () => {
       await own.mux.attach();
       return own.mux.meet();
@@ -121,6 +133,7 @@ export class Conversations implements BackendPort {
     const own = this.#ownOf(peer.key);
     own.asked += 1;
     this.#ofPeer.set(peer, own.mux);
+    this.#show(own.mux, peer);
     own.mux.join(peer);
     own.mux.listens();
   }
@@ -132,6 +145,7 @@ export class Conversations implements BackendPort {
   request(peer: Peer, request: Request, waiter: Waiter): void {
     const own = peer.kind === 'call' ? this.#owns.get(peer.key) : undefined;
     const mux = this.#muxOf(peer);
+    if (mux) this.#show(mux, peer);
     if (own !== undefined) {
       own.asked += 1;
       const rest = (): void => this.#rest(peer.key, own.mux);
@@ -145,13 +159,16 @@ export class Conversations implements BackendPort {
     const mux = this.#ofPeer.get(peer);
     // What is said without a session concerns no session of the server.
     if (mux === undefined) return true;
+    this.#show(mux, peer);
     const taken = mux.notify(peer, message);
     if (taken && message.method === METHODS.initialized && peer.listener?.live === true) mux.listens();
     return taken;
   }
 
   answer(peer: Peer, reply: Response): boolean {
-    return this.#muxOf(peer)?.answer(peer, reply) ?? true;
+    const mux = this.#muxOf(peer);
+    if (mux) this.#show(mux, peer);
+    return mux?.answer(peer, reply) ?? true;
   }
 
   async greet(): Promise<unknown> {
@@ -222,7 +239,8 @@ export class Conversations implements BackendPort {
     this.#options.upstream.close();
   }
 
-  #converse(): Mux {
+  #converse(credentials?: Credentials): Mux {
+    const shown: Shown = { credentials };
     const { kind, clock, skepVersion, upstream } = this.#options;
     const url = this.#url;
     const mux: Mux = new Mux({
@@ -232,18 +250,26 @@ export class Conversations implements BackendPort {
           events.onBroken();
           forget();
         };
-        const options = { ...events, onBroken, url, upstream, clock };
+        const showing = { url, upstream, clock, credentials: () => shown.credentials };
+        const options = { ...events, ...showing, onBroken };
         if (kind === 'sse') return new SseLink(options);
         return new EraLink({
           ...options,
           skepVersion,
-          open: (inner) => new HttpLink({ ...inner, url, upstream, clock }),
+          open: (inner) => new HttpLink({ ...inner, ...showing }),
         });
       },
     });
     const forget = (): void => this.#forget(mux);
     this.#open.add(mux);
+    this.#shown.set(mux, shown);
     return mux;
+  }
+
+  /** From now on, and for what goes to the server at once. */
+  #show(mux: Mux, { credentials }: Peer): void {
+    const shown = this.#shown.get(mux);
+    if (shown && credentials) shown.credentials = credentials;
   }
 
   #belongsTo(mux: Mux, peer: Peer): void {
@@ -254,7 +280,7 @@ export class Conversations implements BackendPort {
 
   /** A call of a client without a session gets one for as long as it lasts. */
   #once(peer: Peer, request: Request, waiter: Waiter): void {
-    const mux = this.#converse();
+    const mux = this.#converse(peer.credentials);
     this.#ofPeer.set(peer, mux);
     const ending = told(waiter, () => {
       this.#ofPeer.delete(peer);

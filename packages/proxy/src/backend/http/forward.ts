@@ -17,6 +17,7 @@ import type { BackendPort } from '../port.ts';
 import { principalOf } from '../../call/principal.ts';
 import { EndpointEvents } from './endpoint-event.ts';
 import { towardsBackend, towardsClient } from './hop-headers.ts';
+import { shownIn } from './http-link.ts';
 import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
 import { readAlong } from './answer-reader.ts';
 import { SessionOwners } from './session-owners.ts';
@@ -147,7 +148,8 @@ export class Forward implements Front {
     const seen = isSse ? { ...publicAddress(call, this.#options), ...asked } : undefined;
     // A server that puts the prefix before the address of its stream and one whose path begins so look the same here.
     const told = isSse ? '' : prefix;
-    const headers = towardsBackend(req, backend, { trustProxyHeaders, prefix: told });
+    const towards = towardsBackend(req, backend, { trustProxyHeaders, prefix: told });
+    const headers = { ...towards, ...shownIn(call.credentials) };
     // What is packed cannot be looked into.
     if (isSse) delete headers['accept-encoding'];
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;

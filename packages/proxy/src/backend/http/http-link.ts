@@ -1,6 +1,7 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { findPath, rawAt } from '@skep/core/json/scan.ts';
+import type { Credentials } from '../../call/call.ts';
 import { isEnveloped } from '../../message/envelope.ts';
 import { modernHeaders } from '../../message/era.ts';
 import { memberAt, notification, readMessage, type Request } from '../../message/json-rpc.ts';
@@ -24,7 +25,16 @@ export interface HttpLinkOptions extends LinkEvents {
   /** The server's endpoint. */
   readonly url: URL;
   readonly upstream: Upstream;
+  /** What the server is shown now. */
+  readonly credentials: () => Credentials | undefined;
   readonly clock: Clock;
+}
+
+interface Sent {
+  readonly body?: string;
+  /** The last event that was heard. */
+  readonly last?: string | undefined;
+  readonly credentials?: Credentials | undefined;
 }
 
 /**
@@ -65,8 +75,9 @@ export class HttpLink implements Link {
     if (this.#version === undefined && this.#isModern(line, peer)) return true;
     if (this.#version === undefined && id !== undefined) this.#opening = line;
     this.#waiting += line.length;
+    const credentials = this.#options.credentials();
     const taken = this.#before
-      .then(() => this.#post(line))
+      .then(() => this.#post(line, credentials))
       .finally(() => {
         this.#waiting -= line.length;
       });
@@ -125,7 +136,8 @@ export class HttpLink implements Link {
     this.#waiting += body.length;
     try {
       const { url, upstream: via } = this.#options;
-      const headers = { ...BOTH_FORMS, ...peer?.headers, ...modernHeaders(request) };
+      const shown = shownIn(this.#options.credentials());
+      const headers = { ...BOTH_FORMS, ...peer?.headers, ...modernHeaders(request), ...shown };
       const taken = exchange(url, { method: 'POST', headers, body, signal, via });
       const reply = await taken.finally(() => {
         this.#waiting -= body.length;
@@ -140,16 +152,19 @@ export class HttpLink implements Link {
   }
 
   /** Resolves when the server has begun to answer. */
-  async #post(body: string): Promise<Reply> {
+  async #post(body: string, credentials: Credentials | undefined): Promise<Reply> {
     const session = this.#session;
-    const reply = await this.#send('POST', body);
+    const reply = await this.#send('POST', { body, credentials });
     if (reply.status !== 404 || session === undefined) return reply;
     reply.drop();
     await this.#recover(session);
-    return this.#send('POST', body);
+    return this.#send('POST', { body, credentials });
   }
 
-  #send(method: 'POST' | 'GET', body?: string, last?: string): Promise<Reply> {
+  #send(
+    method: 'POST' | 'GET',
+    { body, last, credentials = this.#options.credentials() }: Sent,
+  ): Promise<Reply> {
     const { url, upstream: via } = this.#options;
     return exchange(url, {
       via,
@@ -159,6 +174,7 @@ export class HttpLink implements Link {
         ...(this.#session === undefined ? {} : { 'Mcp-Session-Id': this.#session }),
         ...(this.#version === undefined ? {} : { 'MCP-Protocol-Version': this.#version }),
         ...(last === undefined ? {} : { 'Last-Event-ID': last }),
+        ...shownIn(credentials),
       },
       ...(body === undefined ? {} : { body }),
       signal: this.#ending.signal,
@@ -171,7 +187,7 @@ export class HttpLink implements Link {
     let last = await this.#hear(reply, id);
     for (let tries = 0; tries < MAX_RESUMES && last !== undefined && this.#isWaiting(id); tries += 1) {
       await this.#options.clock.sleep(RETRY_MS, this.#ending.signal);
-      const more = await this.#send('GET', undefined, last);
+      const more = await this.#send('GET', { last });
       if (more.status !== 200) {
         more.drop();
         break;
@@ -212,7 +228,7 @@ export class HttpLink implements Link {
     let last: string | undefined;
     for (let delay = RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, LONGEST_RETRY_MS)) {
       try {
-        const reply = await this.#send('GET', undefined, last);
+        const reply = await this.#send('GET', { last });
         if (reply.status !== 200) {
           reply.drop();
           return;
@@ -237,19 +253,19 @@ export class HttpLink implements Link {
   }
 
   async #beginAnew(): Promise<void> {
-    const reply = await this.#send('POST', this.#opening);
+    const reply = await this.#send('POST', { body: this.#opening });
     const session = reply.header('mcp-session-id');
     for await (const event of reply.messages()) void event;
     if (reply.status !== 200) throw new SkepError('proxy/bad-gateway');
     this.#session = session;
-    const told = await this.#send('POST', notification(METHODS.initialized, {}).text);
+    const told = await this.#send('POST', { body: notification(METHODS.initialized, {}).text });
     told.drop();
     this.#options.log.info({}, 'the server had forgotten a session, which was begun anew');
   }
 
   async #endSession(session: string): Promise<void> {
     try {
-      const headers = { 'Mcp-Session-Id': session };
+      const headers = { 'Mcp-Session-Id': session, ...shownIn(this.#options.credentials()) };
       const signal = AbortSignal.timeout(END_WITHIN_MS);
       const { url, upstream: via } = this.#options;
       const reply = await exchange(url, { method: 'DELETE', headers, signal, via });
@@ -265,4 +281,9 @@ export class HttpLink implements Link {
     const code = hasCode(error, 'proxy/session-unknown') ? 'proxy/session-unknown' : 'proxy/bad-gateway';
     if (id !== undefined) this.#options.onFailed(id, code);
   }
+}
+
+/** As headers. */
+export function shownIn(credentials: Credentials | undefined): Readonly<Record<string, string>> {
+  return credentials === undefined ? {} : { [credentials.header]: credentials.value };
 }

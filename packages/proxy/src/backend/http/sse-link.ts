@@ -1,8 +1,10 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { Credentials } from '../../call/call.ts';
 import type { Link, LinkEvents } from '../link.ts';
 import type { PortState } from '../port.ts';
-import { exchange, type Reply } from './exchange.ts';
+import { exchange, type Exchange, type Reply } from './exchange.ts';
+import { shownIn } from './http-link.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Characters of messages whose server has not taken them yet. */
@@ -14,6 +16,8 @@ export interface SseLinkOptions extends LinkEvents {
   /** Where the server's stream is. */
   readonly url: URL;
   readonly upstream: Upstream;
+  /** What the server is shown now. */
+  readonly credentials: () => Credentials | undefined;
   readonly clock: Clock;
 }
 
@@ -49,7 +53,7 @@ export class SseLink implements Link {
       const reply = await exchange(url, {
         via,
         method: 'GET',
-        headers: { Accept: 'text/event-stream' },
+        headers: { Accept: 'text/event-stream', ...shownIn(this.#options.credentials()) },
         signal: this.#ending.signal,
       });
       if (reply.status !== 200) throw new SkepError('proxy/bad-gateway');
@@ -69,7 +73,8 @@ export class SseLink implements Link {
     const isFull = this.#waiting + line.length > MAX_WAITING_CHARACTERS;
     if (to === undefined || this.#state !== 'attached' || isFull) return false;
     this.#waiting += line.length;
-    this.#before = this.#before.then(() => this.#post(to, line, id));
+    const headers = { 'Content-Type': 'application/json', ...shownIn(this.#options.credentials()) };
+    this.#before = this.#before.then(() => this.#post(to, { body: line, headers }, id));
     return true;
   }
 
@@ -89,18 +94,21 @@ export class SseLink implements Link {
   }
 
   /** Never rejects. */
-  async #post(to: URL, body: string, id: string | undefined): Promise<void> {
+  async #post(
+    to: URL,
+    sent: Pick<Exchange, 'headers'> & { readonly body: string },
+    id: string | undefined,
+  ): Promise<void> {
     try {
-      const headers = { 'Content-Type': 'application/json' };
       const { upstream: via } = this.#options;
-      const reply = await exchange(to, { method: 'POST', headers, body, signal: this.#ending.signal, via });
+      const reply = await exchange(to, { method: 'POST', ...sent, signal: this.#ending.signal, via });
       reply.drop();
       if (reply.status === 404) this.#over();
       else if (reply.status >= 300) this.#failed(id, new SkepError('proxy/bad-gateway'));
     } catch (error) {
       this.#failed(id, error);
     } finally {
-      this.#waiting -= body.length;
+      this.#waiting -= sent.body.length;
     }
   }
 

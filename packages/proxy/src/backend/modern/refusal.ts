@@ -1,16 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Identity } from '@skep/auth/token/identity.ts';
 import type { Call } from '../../call/call.ts';
 import { refuse } from '../../call/refuse.ts';
 import { idOf, memberAt, readMessage, type Message } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 
 /** The way between a legacy client and a modern server. */
+/** Who asks, and what the server is to know of that. */
+export type Asker = Pick<Call, 'identity' | 'credentials'>;
+
 export interface CarryOver {
   /** True where the server is a modern one. Never rejects. */
-  isNeeded(identity: Identity | undefined): Promise<boolean>;
+  isNeeded(asker: Asker): Promise<boolean>;
   take(call: Call): Promise<void>;
 }
 
@@ -64,11 +66,11 @@ async function* followedBy(read: Buffer, rest: Readable): AsyncGenerator<Buffer>
  * which is small: any other message has a session that is none.
  */
 export function whenRefused(call: Call, carryOver: CarryOver | undefined): WhenRefused | undefined {
-  const { incoming, identity, req, res } = call;
+  const { incoming, identity, credentials, req, res } = call;
   if (carryOver === undefined || incoming?.era !== 'legacy') return undefined;
   const { message } = incoming;
   const ifNeeded = async (act: () => Promise<void> | void): Promise<boolean> => {
-    const isNeeded = await carryOver.isNeeded(identity);
+    const isNeeded = await carryOver.isNeeded({ identity, credentials });
     if (isNeeded) await act();
     return isNeeded;
   };
