@@ -36,12 +36,12 @@ export async function openClient(options: ClientOptions): Promise<Client | undef
   const isSecure = url.protocol === 'https:';
   const upstream = new Upstream({ remote: isSecure ? { allowPrivate: true, headers: {} } : undefined });
   const open = (events: LinkEvents) => {
-    const inner = { ...events, url, upstream, clock };
+    const inner = { ...events, url, upstream, clock, credentials: () => undefined };
     if (kind === 'sse') return new SseLink(inner);
     return new EraLink({
       ...inner,
       skepVersion: options.skepVersion,
-      open: (under) => new HttpLink({ ...under, url, upstream, clock }),
+      open: (under) => new HttpLink({ ...inner, ...under }),
     });
   };
   const mux = new Mux({ ...options, open });

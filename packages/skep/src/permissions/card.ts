@@ -1,5 +1,5 @@
 import { isSecretName, redactUrl } from '@skep/core/log/redact.ts';
-import { PROXY_SECRETS, parseReference } from '../secrets/reference.ts';
+import { isOfProxy, parseReference } from '../secrets/reference.ts';
 import { isReadOnly, type Hardening } from './hardening.ts';
 import { parseConfinedUser } from './confined-user-name.ts';
 import { limitsOf, limitTexts, type GivenLimits } from './limits.ts';
@@ -62,7 +62,7 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
       .filter((mount) => mount.readOnly === readOnly)
       .map(({ source, target }) => (source === target ? source : `${source} as ${target}`));
   const clear = Object.keys(env_vars).filter((name) => secret_env.includes(name) || isSecretName(name));
-  const secrets = [...new Set([...clear, ...stored])].filter((name) => !PROXY_SECRETS.has(name));
+  const secrets = [...new Set([...clear, ...stored])].filter((name) => !isOfProxy(name));
   const isolated = permitted.isolate_network;
   const open = notEnforced(profile, { isolated });
   return [

@@ -28,7 +28,12 @@ import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { NOWHERE_HERE } from '../settings/identity.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import { checkReferences, PROXY_SECRETS, parseReference } from '../secrets/reference.ts';
+import {
+  checkReferences,
+  EXCHANGE_CLIENT_SECRET,
+  OIDC_CLIENT_SECRET,
+  parseReference,
+} from '../secrets/reference.ts';
 import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
@@ -188,7 +193,7 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...(config.secrets ?? [])
       .map(parseReference)
       .map(({ name, target }) =>
-        PROXY_SECRETS.has(target)
+        target === OIDC_CLIENT_SECRET || target === EXCHANGE_CLIENT_SECRET
           ? `show its identity provider the secret "${name}"`
           : `give the server the secret "${name}" as ${target}`,
       ),
