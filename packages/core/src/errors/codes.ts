@@ -263,6 +263,7 @@ export const CODES = {
   'proxy/input-invalid': row(400, 'inputResponses must hold an object for what was asked', 'send an object per name of inputRequests', -32602),
   'proxy/filter-invalid': row(400, 'notifications must say what to listen to', 'send a filter as notifications', -32602),
   'proxy/unauthorized': row(403, 'Unauthorized', 'ask whoever writes the policies; skep authz explain tells which decided', 403),
+  'proxy/rate-limited': row(429, 'Rate limit exceeded', 'wait as long as Retry-After says', 429),
   'proxy/repeated-member': row(400, 'a member occurs twice in one object', 'send each member once', -32600),
   'proxy/webhook-body': row(413, 'Request Entity Too Large', 'send a request of at most 1 MiB', -32600),
   'proxy/webhook-denied': row(403, 'Request denied by policy', 'see the log for the webhook that denied it', 403),

@@ -4,6 +4,7 @@ import type { AuditSettings } from './audit/settings.ts';
 import type { Part, PartServices } from './part.ts';
 import type { ProxyTelemetry } from './telemetry/settings.ts';
 import type { TokenExchangeSettings } from './token-exchange.ts';
+import type { RateLimitSettings } from './rate-limit.ts';
 import type { ToolSettings } from './tool-view.ts';
 import type { WebhooksSettings } from './webhooks/settings.ts';
 
@@ -15,6 +16,7 @@ export interface PartSettings {
   readonly telemetry?: ProxyTelemetry | undefined;
   readonly webhooks?: WebhooksSettings | undefined;
   readonly exchange?: TokenExchangeSettings | undefined;
+  readonly rateLimit?: RateLimitSettings | undefined;
 }
 
 interface Row {
@@ -43,6 +45,11 @@ const PARTS: readonly Row[] = [
     setting: '--otel-endpoint or --otel-enable-prometheus-metrics-path',
     open: async ({ telemetry }, services) =>
       telemetry && (await import('./telemetry.ts')).openProxyTelemetry(telemetry, services),
+  },
+  {
+    setting: 'rate_limit_config',
+    open: async ({ rateLimit }, services) =>
+      rateLimit && (await import('./rate-limit.ts')).openRateLimit(rateLimit, services),
   },
   {
     setting: '--webhook-config',

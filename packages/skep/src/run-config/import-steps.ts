@@ -34,6 +34,12 @@ const STEPS: readonly StepRow[] = [
   },
   { types: ['telemetry'], keys: { config: 'telemetry_config' }, facts: ['server_name', 'transport'] },
   {
+    types: ['ratelimit'],
+    keys: { config: 'rate_limit_config', namespace: 'rate_limit_namespace' },
+    facts: ['server_name'],
+    guards: true,
+  },
+  {
     types: ['validating-webhook'],
     keys: { webhooks: 'validating_webhooks' },
     facts: ['server_name', 'transport'],

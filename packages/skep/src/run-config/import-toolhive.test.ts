@@ -43,7 +43,7 @@ describe('a guard that is not there yet', () => {
     expect(() => read({ [key]: value })).toThrow(notThere);
     expect(() => read({ [key]: value })).toThrow(`"${key}"`);
   });
-  test.each(['rate_limit_config'])('is asked for by an empty %s', (key) =>
+  test.each(['upstream_swap_config'])('is asked for by an empty %s', (key) =>
     expect(() => read({ [key]: {} })).toThrow(notThere),
   );
   test('is not asked for by null, false, and empty texts and lists', () => {
@@ -88,8 +88,8 @@ describe('a guard that is not there yet', () => {
     expect(() => checkKeys({ telemetry_config: { endpoint: 'x' } }, 'f')).not.toThrow();
   });
   test('is named together with all others', () => {
-    const both = { upstream_swap_config: { x: 1 }, rate_limit_config: {} };
-    expect(() => read(both)).toThrow('"upstream_swap_config", "rate_limit_config"');
+    const both = { upstream_swap_config: { x: 1 }, aws_sts_config: {} };
+    expect(() => read(both)).toThrow('"upstream_swap_config", "aws_sts_config"');
   });
 });
 

@@ -175,6 +175,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.authz_config === undefined ? [] : ['--authz-config, so everybody may use everything']),
     ...(config.audit_config === undefined ? [] : ['auditing']),
     ...(config.telemetry_config && isMeasured(config.telemetry_config) ? ['telemetry'] : []),
+    ...(config.rate_limit_config === undefined ? [] : ['rate limits']),
     ...(allOf(config).length === 0 ? [] : ['--webhook-config, so nobody is asked about calls']),
     ...(config.token_exchange_config === undefined ? [] : ['the exchange of tokens (--token-exchange-…)']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),

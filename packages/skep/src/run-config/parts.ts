@@ -5,6 +5,7 @@ import type { RunConfig } from './run-config.ts';
 import { EXCHANGE_CLIENT_SECRET } from '../secrets/reference.ts';
 import { telemetryOf } from './telemetry.ts';
 import { exchangeOf } from './token-exchange.ts';
+import { rateLimitOf } from './rate-limit.ts';
 import { currentTools } from './tools.ts';
 import { webhookReferences, webhooksOf } from './webhooks.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
@@ -39,5 +40,6 @@ export async function partsOf(
     telemetry,
     webhooks: webhooksOf(config, secrets),
     exchange: exchangeOf(config, secret),
+    rateLimit: rateLimitOf(config.rate_limit_config),
   };
 }

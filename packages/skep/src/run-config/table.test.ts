@@ -18,6 +18,7 @@ const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_]{1,20}$/);
 const port = fc.integer({ min: 0, max: 65_535 });
 const duration = fc.constantFrom('1ms', '30s', '1m0s');
 
+const bucket = fc.record({ maxTokens: fc.integer({ min: 1, max: 9 }), refillPeriod: duration });
 const webhooks = fc.uniqueArray(
   fc.record(
     {
@@ -80,6 +81,14 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x'), { maxLength: 8 }),
   secrets: fc.array(fc.constantFrom('a,target=B', 'op://v/i/f,target=C_D')),
   'oidc_config.required_scopes': texts,
+  rate_limit_config: fc.record(
+    {
+      shared: bucket,
+      perUser: bucket,
+      tools: fc.constant([{ name: 'a', perUser: { maxTokens: 1, refillPeriod: '1s' } }]),
+    },
+    { requiredKeys: ['shared'] },
+  ),
   tools_filter: texts,
   validating_webhooks: webhooks,
   mutating_webhooks: webhooks,

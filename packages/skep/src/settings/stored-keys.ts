@@ -9,6 +9,7 @@ import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
 import { runtimeEnvShape } from '../protocol/runtime-env.ts';
 import { overridesShape, type ToolOverrides } from './tools.ts';
+import { rateLimitsShape, type RateLimits } from './rate-limit.ts';
 import { webhooksShape, type StoredWebhook } from './webhooks.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
@@ -158,6 +159,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
     local: true,
     brief: 'What the variables of telemetry_config.environmentVariables held when it was run',
   },
+  rate_limit_config: {
+    stored: shape.orEmpty<RateLimits | undefined>(rateLimitsShape, undefined),
+    brief: 'How often tools may be called',
+  },
   validating_webhooks: {
     stored: shape.orEmpty<readonly StoredWebhook[] | undefined>(webhooksShape, undefined),
     brief: 'Webhooks that may refuse a call',
@@ -186,7 +191,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   middleware_configs: { notYet: true, brief: 'Steps of the proxy' },
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
-  rate_limit_config: { notYet: true, brief: 'Rate limits' },
   stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },
   strict_protocol_validation: { notYet: true, harmless: true, brief: 'Refuse unknown protocol versions' },
   rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },
