@@ -139,3 +139,26 @@ describe('a call of a hidden tool is answered as its transport answers', () => {
     expect(server.received.some(({ method }) => method === 'tools/call')).toBe(false);
   });
 });
+
+test('a modern client of a legacy server sees and calls what was chosen, too', async () => {
+  const server = scriptedServer((message, { reply }) => {
+    if (message.method !== 'tools/list') return undefined;
+    reply(message, { tools: [{ name: 'read' }, { name: 'x' }] });
+    return 'handled';
+  });
+  const tools = { filter: ['look'], overrides: { read: { name: 'look' } } };
+  await using proxy = await runningProxy(server, { parts: { tools } });
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const ask = async (method: string, params: object, more = {}) => {
+    const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': method, ...more };
+    const message = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } };
+    return messagesIn(await postJson(proxy.url, message, headers))[0];
+  };
+  expect(await ask('tools/list', {})).toMatchObject({ result: { tools: [{ name: 'look' }] } });
+  const call = (name: string) => ask('tools/call', { name }, { 'Mcp-Name': name });
+  expect(await call('look')).toMatchObject({ result: { echo: { name: 'read' } } });
+  for (const name of ['read', 'x']) expect(await call(name)).toMatchObject({ error: { code: -32_602 } });
+});
