@@ -29,6 +29,33 @@ test.each<[string, object, object]>([
     { middleware_configs: [authorization] },
     { authz_config: policies, authz_config_path: '/x', middleware_configs: [] },
   ],
+  [
+    'a step that forwards headers',
+    { middleware_configs: [{ type: 'header-forward', parameters: { add_headers: { A: 'b' } } }] },
+    { header_forward: { add_plaintext_headers: { A: 'b' } }, middleware_configs: [] },
+  ],
+  [
+    'a step that forwards headers beside those of secrets',
+    {
+      header_forward: { add_headers_from_secret: { C: 'd' } },
+      middleware_configs: [{ type: 'header-forward', parameters: { add_headers: { A: 'b' } } }],
+    },
+    {
+      header_forward: { add_headers_from_secret: { C: 'd' }, add_plaintext_headers: { A: 'b' } },
+      middleware_configs: [],
+    },
+  ],
+  [
+    'a step that forwards other headers',
+    {
+      header_forward: { add_plaintext_headers: { A: 'c' } },
+      middleware_configs: [{ type: 'header-forward', parameters: { add_headers: { A: 'b' } } }],
+    },
+    {
+      header_forward: { add_plaintext_headers: { A: 'c' } },
+      middleware_configs: [{ type: 'header-forward', parameters: { add_headers: { A: 'b' } } }],
+    },
+  ],
   ['a step of nothing', { middleware_configs: [{ type: 'tool-filter' }] }, { middleware_configs: [] }],
   [
     'a step of empty parameters',

@@ -66,10 +66,26 @@ export function withSteps(document: Document): Document {
     const agrees = said?.every(
       ([key, value]) => isNone(taken[key]) || isNone(value) || isDeepStrictEqual(taken[key], value),
     );
+    const forwarding = withHeaders(step, taken);
     if (said && agrees) taken = { ...taken, ...withoutEmpty(said, taken) };
+    else if (forwarding) taken = forwarding;
     else left.push(step);
   }
   return left.length === steps.length ? document : { ...taken, middleware_configs: left };
+}
+
+/** With the headers of a step `header-forward`; undefined for any other, and where the document says others in clear. */
+function withHeaders(step: unknown, document: Document): Document | undefined {
+  if (!isRecord(step) || step['type'] !== 'header-forward') return undefined;
+  const { type: _type, parameters = {}, ...more } = step;
+  const { header_forward: said = {} } = document;
+  if (!isRecord(parameters) || !isRecord(said)) return undefined;
+  const { add_headers: headers, ...others } = parameters;
+  const { add_plaintext_headers: plain } = said;
+  const agrees = isNone(plain) || isNone(headers) || isDeepStrictEqual(plain, headers);
+  if (!agrees || Object.keys({ ...more, ...others }).length > 0) return undefined;
+  if (isNone(headers)) return document;
+  return { ...document, header_forward: { ...said, add_plaintext_headers: headers } };
 }
 
 /** An empty value says that there is something, and takes the place of nothing else. */
