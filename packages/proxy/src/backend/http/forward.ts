@@ -331,11 +331,12 @@ export class Forward implements Front {
     this.#reachable = true;
     const { answerHooks } = pending;
     if (answerHooks.length > 0) readAlong(reply, (answer) => tellAnswer(answerHooks, answer));
-    res.flushHeaders();
+    // What has an end goes out with its head; of a stream the first event may be long in coming.
+    if (reply.headers['content-length'] === undefined) res.flushHeaders();
     const ended = (error: Error | null): void => {
       if (error) this.#log.debug({ err: error }, 'a reply ended early');
     };
-    if (!hasAddress) pipeline(body, res, ended);
+    if (!hasAddress) relay(body, res, ended);
     else pipeline(body, new EndpointEvents((address) => this.#told(address, seen, pending)), res, ended);
   }
 
@@ -350,6 +351,17 @@ export class Forward implements Front {
 
 function isHandshake(message: Message): boolean {
   return message.kind === 'request' && message.method === METHODS.initialize;
+}
+
+/** As `pipeline`, which makes an error to abort a signal with at every end: that takes longer than all of a short answer. */
+function relay(body: Readable, res: ServerResponse, ended: (error: Error) => void): void {
+  body.once('error', ended).once('close', () => {
+    if (!body.readableEnded) res.destroy();
+  });
+  res.once('close', () => {
+    if (!body.readableEnded) body.destroy();
+  });
+  body.pipe(res);
 }
 
 function principalIn({ identity }: Call): string {

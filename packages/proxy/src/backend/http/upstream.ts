@@ -92,7 +92,9 @@ export class Upstream {
       const raw = url === first && path !== undefined ? { path } : {};
       const options = { method, headers: { ...shown, host: url.host }, ...raw };
       current = this.#request(url, options);
+      let isAnswered = false;
       current.on('error', reject).once('response', (reply) => {
+        isAnswered = true;
         // What fails later is told by whoever reads the body.
         reply.on('error', () => {});
         resolve(reply);
@@ -102,6 +104,8 @@ export class Upstream {
       current.once('close', () => {
         signal?.removeEventListener('abort', abort);
         taken.resolve();
+        // An error takes longer to make than all else that is done for a short answer.
+        if (isAnswered) return;
         reject(
           new SkepError('proxy/bad-gateway', { message: 'the server closed the connection unanswered' }),
         );
