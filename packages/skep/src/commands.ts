@@ -354,7 +354,6 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['update', 'skep upgrade NAME'],
   ['setup', 'skep client setup'],
   ['register', 'skep client register CLIENT'],
-  ['mcp', 'skep run SERVER'],
   ['find', 'skep search QUERY'],
   ['allow', 'skep permit NAME HOST'],
   ['grant', 'skep permit NAME HOST'],
