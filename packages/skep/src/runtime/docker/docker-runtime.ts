@@ -44,7 +44,7 @@ import { gatewayScript, type GatewayMaker } from './gateway/gateway-image.ts';
 import { guard, isolate } from './gateway/isolated-workload.ts';
 import { checkIsolation } from './gateway/isolation.ts';
 import { discardImage, findImage } from './images.ts';
-import { OWNER_LABEL } from './labels.ts';
+import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
 import { removeSharedNetwork } from './network/old-shared-network.ts';
 import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
@@ -76,9 +76,9 @@ export class DockerRuntime implements Runtime {
   readonly #maker: NetworkMaker & GatewayMaker;
   /** What the engine said of itself when it was last asked who it is. */
   #described: unknown;
-  /** A workload was given a network of its own, as the next one may be. */
   /** Workloads for which this object has made a network already. */
   readonly #madeAhead = new Set<string>();
+  /** A workload has a network of its own, as the next one may have. */
   #gaveNetwork = false;
 
   /** `script` reads what a gateway runs from; it is there once the program was bundled. */
@@ -337,8 +337,12 @@ export class DockerRuntime implements Runtime {
     if (unnamed.shared) await removeSharedNetwork(this.#client);
   }
 
-  inspect(name: string): Promise<Observed | undefined> {
-    return inspect(this.#client, name);
+  async inspect(name: string): Promise<Observed | undefined> {
+    const seen = await inspect(this.#client, name);
+    // A command may have made it for this process.
+    if (seen?.labels[NETWORK_LABEL] !== undefined && seen.labels[ISOLATION_LABEL] === undefined)
+      this.#gaveNetwork = true;
+    return seen;
   }
 
   async list(): Promise<readonly Observed[]> {
