@@ -101,6 +101,8 @@ describe('the installed programs', () => {
         'LICENSE',
         'README.md',
         'THIRD-PARTY-LICENSES.txt',
+        // Policies are read by Cedar itself.
+        ...(program === 'skep' ? ['cedar.wasm'] : []),
         'chunks',
         // What stands between isolated servers and the network is a program of its own.
         ...(program === 'skep' ? ['gateway.js'] : []),
