@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import {
+  allMembers,
   compactText,
+  cutMembers,
   findElements,
   findMembers,
   findPath,
@@ -284,6 +286,29 @@ const { hostile } = fc.letrec<{ hostile: Hostile }>((tie) => ({
   ),
 }));
 
+/** Every second name, and all. */
+function picks(all: readonly string[]): readonly ReadonlySet<string>[] {
+  const even = all.filter((_, at) => at % 2 === 0);
+  return [new Set(even), new Set(all)];
+}
+
+test.each([
+  ['{"a":1,"b" : [1, 2] ,"a":3}', '{"b" : [1, 2]}'],
+  ['{ "a":1 , "\\u0061":2 , "b":"a" }', '{ "b":"a" }'],
+  ['{"b":{"a":1},"a":2 }', '{"b":{"a":1} }'],
+  ['{"a":1,"a":2}', '{}'],
+  ['{"b":1}', '{"b":1}'],
+  ['["a"]', '["a"]'],
+])('%s without a is %s', (text, rest) => {
+  expect(cutMembers(text, 0, new Set(['a']))).toBe(rest);
+});
+
+test('members are counted as often as they are there', () => {
+  expect(allMembers('{"a":1,"a":2}', 0, 2)?.size).toBe(1);
+  expect(allMembers('{"a":1,"a":2}', 0, 1)).toBeUndefined();
+  expect(allMembers('[]', 0, 1)?.size).toBe(0);
+});
+
 test('says of hostile text what JSON.parse says of it', () => {
   fc.assert(
     fc.property(hostile, ({ text, members, isRepeated, depth }) => {
@@ -303,6 +328,14 @@ test('says of hostile text what JSON.parse says of it', () => {
       }
       const found = findMembers(text, 0, new Set(Object.keys(value)));
       if (!isRepeated) expect(found?.size).toBe(Object.keys(value).length);
+      const all = [...(allMembers(text, 0, Infinity) ?? [])];
+      expect(
+        Object.fromEntries(all.map(([name, span]) => [name, JSON.parse(rawAt(text, span)) as unknown])),
+      ).toEqual({ ...value });
+      for (const picked of picks(Object.keys(value))) {
+        const rest = Object.entries(value).filter(([name]) => !picked.has(name));
+        expect(Object.entries(JSON.parse(cutMembers(text, 0, picked)) as object)).toEqual(rest);
+      }
     }),
     { numRuns: 1_000 },
   );

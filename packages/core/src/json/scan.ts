@@ -82,6 +82,25 @@ function memberName(text: string, start: number, end: number): unknown {
   return raw.length <= MAX_ESCAPED_NAME ? JSON.parse(text.slice(start, end)) : undefined;
 }
 
+/** What `member` says for each member of the object that starts at or after `from`; ends early at `false`. */
+function eachMember(
+  text: string,
+  from: number,
+  member: (name: unknown, value: Span, at: number) => boolean,
+): void {
+  let at = skipSpace(text, from);
+  if (text.charCodeAt(at) !== OPEN_OBJECT) return;
+  at = skipSpace(text, at + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const nameEnd = skipString(text, at);
+    const name = memberName(text, at, nameEnd);
+    const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
+    const end = skipValue(text, start);
+    if (member(name, { start, end }, at) === false) return;
+    at = skipSpace(text, skipSpace(text, end) + 1);
+  }
+}
+
 /**
  * The members of the object that starts at or after `from`, those named in `wanted` only. Where one of them occurs twice,
  * two readers of the text may see different values and nobody should act on it, so the answer is `undefined`; with
@@ -94,21 +113,48 @@ export function findMembers(
   repeated: 'refuse' | 'last' = 'refuse',
 ): Map<string, Span> | undefined {
   const found = new Map<string, Span>();
-  let at = skipSpace(text, from);
-  if (text.charCodeAt(at) !== OPEN_OBJECT) return found;
-  at = skipSpace(text, at + 1);
-  while (text.charCodeAt(at) === QUOTE) {
-    const nameEnd = skipString(text, at);
-    const name = memberName(text, at, nameEnd);
-    const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
-    const end = skipValue(text, start);
-    if (typeof name === 'string' && wanted.has(name)) {
-      if (repeated === 'refuse' && found.has(name)) return undefined;
-      found.set(name, { start, end });
+  let isRepeated = false;
+  eachMember(text, from, (name, value) => {
+    if (typeof name !== 'string' || !wanted.has(name)) return true;
+    isRepeated ||= repeated === 'refuse' && found.has(name);
+    found.set(name, value);
+    return !isRepeated;
+  });
+  return isRepeated ? undefined : found;
+}
+
+/** All members of that object, the last of equal ones; undefined where there are more than `limit`. */
+export function allMembers(text: string, from: number, limit: number): Map<string, Span> | undefined {
+  const found = new Map<string, Span>();
+  let count = 0;
+  eachMember(text, from, (name, value) => {
+    count += 1;
+    if (typeof name !== 'string') count = Infinity;
+    else found.set(name, value);
+    return count <= limit;
+  });
+  return count <= limit ? found : undefined;
+}
+
+/** `text` without the members of that object which are named in `unwanted`, however often; byte for byte else. */
+export function cutMembers(text: string, from: number, unwanted: ReadonlySet<string>): string {
+  const edits: Edit[] = [];
+  let cutFrom: number | undefined;
+  let keptEnd: number | undefined;
+  let end = 0;
+  eachMember(text, from, (name, value, at) => {
+    end = value.end;
+    if (typeof name === 'string' && unwanted.has(name)) {
+      cutFrom ??= at;
+      return true;
     }
-    at = skipSpace(text, skipSpace(text, end) + 1);
-  }
-  return found;
+    if (cutFrom !== undefined) edits.push({ span: { start: cutFrom, end: at }, text: '' });
+    cutFrom = undefined;
+    keptEnd = end;
+    return true;
+  });
+  if (cutFrom !== undefined) edits.push({ span: { start: keptEnd ?? cutFrom, end }, text: '' });
+  return edits.length === 0 ? text : splice(text, edits);
 }
 
 /** Where `path` leads to; undefined when a member is absent or ambiguous. */

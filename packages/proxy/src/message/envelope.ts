@@ -1,5 +1,4 @@
-import { isRecord } from '@skep/core/json/is-record.ts';
-import { findMembers, findPath, rawAt, splice, type Edit, type Span } from '@skep/core/json/scan.ts';
+import { cutMembers, findMembers, findPath, splice } from '@skep/core/json/scan.ts';
 import { member, memberAt, type JsonObject, type Message, type Request } from './json-rpc.ts';
 import { MODERN_VERSION } from './protocol-version.ts';
 
@@ -36,9 +35,9 @@ export function isEnveloped(message: Message): boolean {
 export function withoutEnvelope(request: Request): Request {
   const params = findPath(request.text, ['params']);
   if (params === undefined) return request;
-  const text = withoutMembers(request.text, params, RETRY);
+  const text = cutMembers(request.text, params.start, RETRY);
   const meta = findPath(text, REQUEST_META);
-  return again(request, meta === undefined ? text : withoutMembers(text, meta, ENVELOPE));
+  return again(request, meta === undefined ? text : cutMembers(text, meta.start, ENVELOPE));
 }
 
 /** The request as a modern server wants it; what its `_meta` holds otherwise stays. */
@@ -46,7 +45,7 @@ export function withEnvelope(request: Request, envelope: JsonObject): Request {
   const meta = JSON.stringify({ [META.version]: MODERN_VERSION, ...envelope });
   const given = findPath(request.text, REQUEST_META);
   if (given !== undefined) {
-    const bare = withoutMembers(request.text, given, ENVELOPE);
+    const bare = cutMembers(request.text, given.start, ENVELOPE);
     return again(request, withMember(bare, REQUEST_META, meta.slice(1, -1)));
   }
   const inner = `"_meta":${meta}`;
@@ -71,19 +70,6 @@ export function withMember(text: string, path: readonly string[], raw: string): 
   const isEmpty = /\s*\}/uy;
   isEmpty.lastIndex = at;
   return splice(text, [{ span: { start: at, end: at }, text: isEmpty.test(text) ? raw : `${raw},` }]);
-}
-
-/** `text` without those members of the object at `span`, byte for byte else. */
-export function withoutMembers(text: string, span: Span, names: ReadonlySet<string>): string {
-  const found = findMembers(text, span.start, names, 'last');
-  if (found === undefined || found.size === 0) return text;
-  const value: unknown = JSON.parse(rawAt(text, span));
-  if (!isRecord(value)) return text;
-  const kept = findMembers(text, span.start, new Set(Object.keys(value)), 'last') ?? new Map<string, Span>();
-  const members = [...kept]
-    .filter(([name]) => !names.has(name))
-    .map(([name, at]) => `${JSON.stringify(name)}:${rawAt(text, at)}`);
-  return splice(text, [{ span, text: `{${members.join(',')}}` } satisfies Edit]);
 }
 
 /** What a modern message says in its `_meta` under one of the names above. */

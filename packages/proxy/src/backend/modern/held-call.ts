@@ -83,7 +83,7 @@ export class HeldCall implements Waiter {
 
   /** Takes the answers that a request brings; what is left open is asked once more. */
   resume(asking: Asking): void {
-    const answers = responsesIn(asking.request.text);
+    const answers = responsesIn(asking.request.text, new Set(this.#questions.keys()));
     this.attach(asking);
     if (answers === undefined) {
       this.#say((waiter) => waiter.fail('proxy/input-invalid'));

@@ -1,8 +1,8 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
-import { findPath, rawAt, splice } from '@skep/core/json/scan.ts';
+import { cutMembers, findPath, rawAt, splice } from '@skep/core/json/scan.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { capabilitiesFor } from '../../message/client-abilities.ts';
-import { META, SUBSCRIPTION_ID, withEnvelope, withMember, withoutMembers } from '../../message/envelope.ts';
+import { META, SUBSCRIPTION_ID, withEnvelope, withMember } from '../../message/envelope.ts';
 import {
   errorOf,
   findToken,
@@ -11,7 +11,6 @@ import {
   requestOf,
   resultOf,
   withId,
-  type JsonObject,
   type Message,
   type Notification,
   type Request,
@@ -20,7 +19,9 @@ import {
 import { LISTEN_FILTERS, METHODS, NAMED_PARAMETER } from '../../message/methods.ts';
 import { NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
 import type { LinkEvents } from '../link.ts';
+import { isLevel } from '../mux/log-levels.ts';
 import { SELF, type Peer } from '../port.ts';
+import { requiredBy } from './modern-form.ts';
 
 /** How often one call may be asked for something. */
 const MAX_ROUNDS = 16;
@@ -30,7 +31,11 @@ const AGAIN_AFTER_MS = 500;
 const LISTEN_AGAIN_MS = 5_000;
 const REQUEST_ID = ['params', 'requestId'];
 const RESULT_TYPE = new Set(['resultType']);
+const TAG = new Set<string>([META.subscriptionId]);
 const FAILED = -32603;
+const NO_LEVEL = { code: -32602, message: 'no such log level' };
+/** Of all addresses that are listened to: each change of them is one request with all. */
+const MAX_URI_CHARACTERS = 1024 * 1024;
 
 export interface LegacySideOptions {
   readonly events: Pick<LinkEvents, 'onLine'>;
@@ -50,6 +55,7 @@ interface Sent {
   answers: Map<string, string>;
   open: number;
   rounds: number;
+  /** Raw JSON text. */
   state: string | undefined;
   again: Timer | undefined;
 }
@@ -117,6 +123,9 @@ export class LegacySide {
     this.#asked.clear();
     this.#uris.clear();
     this.#listening = undefined;
+    this.#listenAgain = undefined;
+    this.#capabilities = undefined;
+    this.#level = undefined;
   }
 
   #request(request: Request, peer: Peer): boolean {
@@ -126,13 +135,16 @@ export class LegacySide {
     if (method === METHODS.initialize)
       return this.#write(requestOf(id, METHODS.discover, {}), peer, undefined);
     if (method === METHODS.setLogLevel) {
-      this.#level = String(memberAt(request.value, ['params', 'level']));
+      const level = memberAt(request.value, ['params', 'level']);
+      if (!isLevel(level)) return this.#say(errorOf(id, NO_LEVEL));
+      this.#level = level;
       return this.#say(resultOf(id, '{}'));
     }
     const uri = memberAt(request.value, ['params', 'uri']);
     if (typeof uri === 'string' && (method === METHODS.subscribe || method === METHODS.unsubscribe)) {
-      if (method === METHODS.subscribe) this.#uris.add(uri);
-      else this.#uris.delete(uri);
+      if (method === METHODS.unsubscribe) this.#uris.delete(uri);
+      else if (this.#hasRoomFor(uri)) this.#uris.add(uri);
+      else return false;
       this.#listen();
       return this.#say(resultOf(id, '{}'));
     }
@@ -201,29 +213,25 @@ export class LegacySide {
 
   #ask(sent: Sent, reply: Response): void {
     sent.rounds += 1;
-    const result: unknown = memberAt(JSON.parse(reply.text), ['result']);
-    const asked = memberAt(result, ['inputRequests']);
-    const state = memberAt(result, ['requestState']);
-    const requests = isRecord(asked)
-      ? Object.entries(asked).flatMap(([name, one]) => (isQuestion(one) ? [{ name, one }] : []))
-      : [];
-    if (sent.rounds > MAX_ROUNDS || (isRecord(asked) && requests.length < Object.keys(asked).length)) {
+    const required = requiredBy(reply);
+    if (sent.rounds > MAX_ROUNDS || required === undefined) {
       this.#fail(sent, 'the server asked for what cannot be asked');
       return;
     }
-    sent.state = typeof state === 'string' ? state : undefined;
+    const { questions, state } = required;
+    sent.state = state;
     sent.answers = new Map();
-    sent.open = requests.length;
-    if (requests.length === 0) {
+    sent.open = questions.size;
+    if (questions.size === 0) {
       sent.again = this.#options.clock.after(AGAIN_AFTER_MS, () => this.#repeat(sent));
       this.#sent.set(waitingAs(sent.id), sent);
       return;
     }
     this.#sent.set(waitingAs(sent.id), sent);
-    for (const { name, one } of requests) {
+    for (const [name, question] of questions) {
       const id = this.#nextId();
       this.#asked.set(id, { sent, name });
-      this.#options.events.onLine(requestOf(id, String(one['method']), paramsOf(one)).text, sent.id);
+      this.#options.events.onLine(`{"jsonrpc":"2.0","id":${id},${question}}`, sent.id);
     }
   }
 
@@ -253,7 +261,7 @@ export class LegacySide {
     if (request === undefined) return;
     const members = [...answers].map(([name, raw]) => `${JSON.stringify(name)}:${raw}`);
     const responses = members.length === 0 ? [] : [`"inputResponses":{${members.join(',')}}`];
-    const added = [...responses, ...(state === undefined ? [] : [`"requestState":${JSON.stringify(state)}`])];
+    const added = [...responses, ...(state === undefined ? [] : [`"requestState":${state}`])];
     const again = withId(request, this.#nextId());
     const text = added.length === 0 ? again.text : withMember(again.text, ['params'], added.join(','));
     const read = readMessage(text);
@@ -280,6 +288,8 @@ export class LegacySide {
     if (now === undefined || sent === undefined || span === undefined)
       return this.#options.write(message.text);
     this.#forget(sent);
+    // One that waits has been answered, as far as the server knows.
+    if (now === waitingAs(sent.id)) return true;
     return this.#options.write(splice(message.text, [{ span, text: now }]));
   }
 
@@ -291,14 +301,20 @@ export class LegacySide {
     );
     const uris = this.#uris.size === 0 ? {} : { resourceSubscriptions: [...this.#uris] };
     const notifications = { ...Object.fromEntries(lists.map(([name]) => [name, true])), ...uris };
-    this.#listening = undefined;
+    let next: string | undefined;
     if (Object.keys(notifications).length > 0) {
-      const id = this.#nextId();
-      const asking = withEnvelope(requestOf(id, METHODS.listen, { notifications }), {
+      next = this.#nextId();
+      const asking = withEnvelope(requestOf(next, METHODS.listen, { notifications }), {
         [META.capabilities]: {},
       });
-      if (this.#options.write(asking.text, id)) this.#listening = id;
+      if (!this.#options.write(asking.text, next)) {
+        this.#listenLater();
+        return;
+      }
     }
+    this.#listening = next;
+    this.#listenAgain?.cancel();
+    this.#listenAgain = undefined;
     if (before === undefined) return;
     const over = {
       jsonrpc: '2.0',
@@ -310,10 +326,19 @@ export class LegacySide {
 
   #ended(): void {
     this.#listening = undefined;
+    this.#listenLater();
+  }
+
+  #listenLater(): void {
     this.#listenAgain ??= this.#options.clock.after(LISTEN_AGAIN_MS, () => {
       this.#listenAgain = undefined;
-      if (this.#listening === undefined) this.#listen();
+      this.#listen();
     });
+  }
+
+  #hasRoomFor(uri: string): boolean {
+    const all = [...this.#uris, uri].reduce((sum, { length }) => sum + length, 0);
+    return this.#uris.has(uri) || all <= MAX_URI_CHARACTERS;
   }
 
   #heard(message: Notification): boolean {
@@ -323,7 +348,7 @@ export class LegacySide {
     if (id !== this.#listening || message.method === METHODS.listening) return true;
     const meta = findPath(message.text, ['params', '_meta']);
     if (meta === undefined) return true;
-    this.#options.events.onLine(withoutMembers(message.text, meta, new Set([META.subscriptionId])));
+    this.#options.events.onLine(cutMembers(message.text, meta.start, TAG));
     return true;
   }
 
@@ -345,18 +370,10 @@ function waitingAs(id: string): string {
   return `waiting ${id}`;
 }
 
-function isQuestion(value: unknown): value is JsonObject {
-  return isRecord(value) && typeof value['method'] === 'string';
-}
-
-function paramsOf({ params }: JsonObject): JsonObject {
-  return isRecord(params) ? params : {};
-}
-
 function withoutType(reply: Response): Response {
   const span = reply.failed ? undefined : findPath(reply.text, ['result']);
   if (span === undefined || memberAt(reply.value, ['result', 'resultType']) === undefined) return reply;
-  return { ...reply, text: withoutMembers(reply.text, span, RESULT_TYPE) };
+  return { ...reply, text: cutMembers(reply.text, span.start, RESULT_TYPE) };
 }
 
 function failure(id: string, message: string): Response {

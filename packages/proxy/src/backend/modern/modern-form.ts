@@ -1,7 +1,8 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
-import { findMembers, findPath, rawAt, splice } from '@skep/core/json/scan.ts';
+import { allMembers, findMembers, findPath, rawAt, splice, type Span } from '@skep/core/json/scan.ts';
 import { META, REQUEST_META, withMember } from '../../message/envelope.ts';
 import {
+  copyPiece,
   member,
   memberAt,
   readMessage,
@@ -15,6 +16,10 @@ import { MODERN_VERSION } from '../../message/protocol-version.ts';
 
 /** Whatever a legacy server lists may be another thing a moment later, and it may not be the same for everybody. */
 const NOT_KEPT = '"ttlMs":0,"cacheScope":"private"';
+/** What one round of a call may ask for. */
+const MAX_QUESTIONS = 100;
+const REQUIRED = new Set(['inputRequests', 'requestState']);
+const QUESTION = new Set(['method', 'params']);
 const RESULT_MEMBERS = new Set(['resultType', 'ttlMs', 'cacheScope']);
 /** Error codes for a resource that is not there: MCP 2025-11-25 and before, and since. */
 const NOT_FOUND_BEFORE = -32002;
@@ -82,15 +87,47 @@ export function streamEnd(id: string): Response {
   return resultOf(id, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${id}}}`);
 }
 
-/** The raw text of a member of `inputResponses`. */
-export function responsesIn(text: string): ReadonlyMap<string, string> | undefined {
+/** What `inputResponses` brings under those names, as raw text; undefined where that is no object. */
+export function responsesIn(
+  text: string,
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, string> | undefined {
   const span = findPath(text, ['params', 'inputResponses'], 'last');
   if (span === undefined) return new Map();
-  const value: unknown = JSON.parse(rawAt(text, span));
-  if (!isRecord(value)) return undefined;
-  return new Map(
-    Object.entries(value).flatMap(([name, answer]) =>
-      isRecord(answer) ? [[name, JSON.stringify(answer)]] : [],
-    ),
-  );
+  if (text[span.start] !== '{') return undefined;
+  const found = findMembers(text, span.start, names, 'last') ?? new Map<string, Span>();
+  const raw = [...found].map(([name, at]) => [name, rawAt(text, at)] as const);
+  return new Map(raw.filter(([, answer]) => answer.startsWith('{')));
+}
+
+/** What a result of a modern server asks for before the call is made again. */
+export interface Required {
+  /** By name, the members `method` and `params` of each as raw text. */
+  readonly questions: ReadonlyMap<string, string>;
+  /** Raw text of a string. */
+  readonly state: string | undefined;
+}
+
+/** What `reply`, whose result is `input_required`, asks for; undefined where something of it is no question, or too much. */
+export function requiredBy({ text }: Response): Required | undefined {
+  const result = findPath(text, ['result'], 'last');
+  const required = result && findMembers(text, result.start, REQUIRED, 'last');
+  const asked = required?.get('inputRequests');
+  const state = required?.get('requestState');
+  const all = asked === undefined ? new Map<string, Span>() : allMembers(text, asked.start, MAX_QUESTIONS);
+  const questions = new Map<string, string>();
+  for (const [name, { start }] of all ?? []) {
+    const question = questionAt(text, start);
+    if (question !== undefined) questions.set(name, question);
+  }
+  if (questions.size !== all?.size) return undefined;
+  return { questions, state: state && text[state.start] === '"' ? copyPiece(rawAt(text, state)) : undefined };
+}
+
+function questionAt(text: string, at: number): string | undefined {
+  const found = findMembers(text, at, QUESTION, 'last');
+  const [method, params] = [found?.get('method'), found?.get('params')];
+  if (method === undefined || text[method.start] !== '"') return undefined;
+  const given = params && text[params.start] === '{' ? rawAt(text, params) : '{}';
+  return `"method":${rawAt(text, method)},"params":${given}`;
 }

@@ -5,7 +5,8 @@ import { DEAF, SELF, told, type Peer, type Waiter } from '../port.ts';
 /** RFC 5424 severities as MCP names them, most verbose first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-function isLevel(level: unknown): level is string {
+/** True for a level that there is. */
+export function isLevel(level: unknown): level is string {
   return typeof level === 'string' && LEVELS.includes(level);
 }
 
