@@ -145,6 +145,23 @@ test('a server that refuses a version, and is no modern one, goes on being relay
   expect(messagesIn(await postJson(proxy.url, call, session)).at(-1)).toMatchObject({ id: 2, result: {} });
 });
 
+test("a refusal within a session is its client's, and no session of a legacy server ends by it", async () => {
+  const refusal = { code: -32022, message: 'not like this' };
+  await using server = await scriptedHttpServer('http', (message, { say }) => {
+    if (message.method !== 'x/bad') return undefined;
+    say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: refusal }));
+    return 'handled';
+  });
+  await using proxy = await runningProxy(server);
+  const [mine, other] = [await newSession(proxy.url), await newSession(proxy.url)];
+  const bad = await postJson(proxy.url, { jsonrpc: '2.0', id: 2, method: 'x/bad' }, mine);
+  expect([bad.status, messagesIn(bad)]).toEqual([400, [{ jsonrpc: '2.0', id: 2, error: refusal }]]);
+  for (const session of [mine, other]) {
+    const answer = await postJson(proxy.url, { jsonrpc: '2.0', id: 3, method: 'x/y' }, session);
+    expect(messagesIn(answer).at(-1)).toMatchObject({ id: 3, result: {} });
+  }
+});
+
 test('a modern server cannot ask its clients but by results', async () => {
   const server = scriptedServer(
     modernScript((message, { say, reply }) => {
