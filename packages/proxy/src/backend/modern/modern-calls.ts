@@ -53,8 +53,9 @@ export class ModernCalls {
 
   /** The client of that request has gone, which cancels it. */
   gone(peer: Peer): void {
-    this.#endings.get(peer)?.();
+    const end = this.#endings.get(peer);
     this.#over(peer);
+    end?.();
   }
 
   /** Ends in good order what else has no end. */
@@ -103,7 +104,10 @@ export class ModernCalls {
     });
     call.attach(asking);
     this.#endings.set(peer, () => call.gone(peer));
-    const send = (): void => this.#port.request(peer, withoutEnvelope(request), call);
+    const send = (): void => {
+      // Its client may have gone while the server took the level.
+      if (this.#endings.has(peer)) this.#port.request(peer, withoutEnvelope(request), call);
+    };
     const { logLevel: level } = peer;
     if (level === undefined || memberAt(agreed, ['capabilities', 'logging']) === undefined) send();
     else this.#port.request(peer, requestOf('0', METHODS.setLogLevel, { level }), told(DEAF, send));

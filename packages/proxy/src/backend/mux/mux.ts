@@ -142,7 +142,6 @@ export class Mux implements BackendPort {
     // One that never was welcome may wait for answers all the same.
     this.#peers.delete(peer);
     this.#abandonAll(peer, 'proxy/session-unknown', 'the client ended its session');
-    for (const asked of this.#serverRequests.leave(peer)) this.#unanswered(asked);
     for (const uri of this.#subscriptions.leave(peer)) {
       const trip: Trip = (done) => this.#own(METHODS.unsubscribe, { uri }, done);
       this.#subscriptions.unsubscribe(uri, { peer, trip, alone() {}, fail() {} });
@@ -323,13 +322,16 @@ export class Mux implements BackendPort {
     this.#tellCancelled(flight, 'timeout');
   }
 
+  /** Nobody hears answers to that peer's requests, and the server none to what it asked it. */
   #abandonAll(peer: Peer, code: Code, reason: string): void {
-    if (peer.unanswered === 0) return;
+    const asked = this.#serverRequests.leave(peer);
+    if (peer.unanswered === 0 && asked.length === 0) return;
     for (const flight of this.#inFlight.of(peer)) {
       if (this.#inFlight.take(flight.id) === undefined) continue;
       flight.waiter.fail(code);
       this.#tellCancelled(flight, reason);
     }
+    for (const one of asked) this.#unanswered(one);
   }
 
   #tellCancelled(flight: Flight, reason: string): void {

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { call, isCall, outcome, silent, started } from '../../doubles/started-mux.ts';
+import type { Script } from '../../doubles/scripted-server.ts';
+import { abilitiesIn } from '../../message/client-abilities.ts';
+import type { Peer } from '../port.ts';
+import { ModernCalls } from './modern-calls.ts';
+
+function caller(key: string, more: Partial<Peer> = {}): Peer {
+  const abilities = abilitiesIn({ roots: {} });
+  return { kind: 'call', key, listener: undefined, abilities, logLevel: undefined, unanswered: 0, ...more };
+}
+
+const setsLevel = ({ method }: { readonly method?: string }): boolean => method === 'logging/setLevel';
+
+test('a call that is cancelled before the server took its level is not made', async () => {
+  const script: Script = (message) => (setsLevel(message) ? 'handled' : undefined);
+  const { server, mux, clock, settled } = await started(script);
+  const calls = new ModernCalls(mux, clock);
+  const peer = caller('p', { logLevel: 'info' });
+  calls.request(peer, call(1), outcome());
+  await server.heard(setsLevel);
+  calls.gone(peer);
+  await settled(caller('p'));
+  expect(server.received.filter(isCall)).toEqual([]);
+});
+
+test('what a server asked a client that has gone is answered with an error', async () => {
+  const { server, mux, clock } = await started(silent);
+  const calls = new ModernCalls(mux, clock);
+  const peer = caller('p');
+  const waiter = outcome();
+  calls.request(peer, call(1), waiter);
+  await server.heard(isCall);
+  server.say('{"jsonrpc":"2.0","id":"q","method":"roots/list"}');
+  // It is asked after a moment in which other questions could come.
+  await expect.poll(() => clock.waiting).toBeGreaterThan(2);
+  calls.gone(peer);
+  expect(await server.heard(({ id }) => id === 'q')).toMatchObject({ error: { code: -32603 } });
+  clock.pass(60 * 60_000);
+  expect(clock.waiting).toBe(0);
+});
