@@ -82,7 +82,7 @@ function memberName(text: string, start: number, end: number): unknown {
   return raw.length <= MAX_ESCAPED_NAME ? JSON.parse(text.slice(start, end)) : undefined;
 }
 
-/** What `member` says for each member of the object that starts at or after `from`; ends early at `false`. */
+/** Calls `member` for each member of the object that starts at or after `from`, as long as it says true. */
 function eachMember(
   text: string,
   from: number,
@@ -96,7 +96,7 @@ function eachMember(
     const name = memberName(text, at, nameEnd);
     const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
     const end = skipValue(text, start);
-    if (member(name, { start, end }, at) === false) return;
+    if (!member(name, { start, end }, at)) return;
     at = skipSpace(text, skipSpace(text, end) + 1);
   }
 }

@@ -94,7 +94,7 @@ test('a level that is none is refused, and a server that was started anew is tol
   const { side, ask, sent, heard } = met();
   const levelOf = (): unknown => Object(sent('tools/list').at(-1)?.params?.['_meta'])[META.logLevel];
   for (const level of ['bogus', 7, undefined, { toString: 1 }]) ask(1, 'logging/setLevel', { level });
-  expect(heard.slice(1)).toMatchObject(Array(4).fill({ id: 1, error: { code: -32602 } }));
+  expect(heard.slice(1).map(({ error }) => Object(error).code)).toEqual([-32602, -32602, -32602, -32602]);
   ask(2, 'tools/list');
   expect(levelOf()).toBeUndefined();
   ask(3, 'logging/setLevel', { level: 'error' });
