@@ -11,10 +11,13 @@ import {
 } from '../../message/json-rpc.ts';
 import { LISTEN_FILTERS, METHODS } from '../../message/methods.ts';
 import { awaited, type BackendPort, type Peer, type Waiter } from '../port.ts';
+import { oldestOfMost } from './give-way.ts';
 import { onStream, streamEnd } from './modern-form.ts';
 
 /** Resources that one request may listen to. */
 const MAX_URIS = 1000;
+/** Streams that are open at once; the oldest of the principal with most gives way. */
+const MAX_STREAMS = 1024;
 /** What comes before a stream has begun waits for it. */
 const MAX_EARLY = 100;
 
@@ -29,6 +32,8 @@ interface Wanted {
 /** `subscriptions/listen` of modern clients towards a legacy server, which tells its sessions unasked or by subscription. */
 export class Listens {
   readonly #port: BackendPort;
+  /** Those that are open, with what ends them. */
+  readonly #open = new Map<Peer, () => void>();
 
   constructor(port: BackendPort) {
     this.#port = port;
@@ -44,8 +49,12 @@ export class Listens {
     const { id } = request;
     let early: Notification[] | undefined = [];
     const say = (message: Notification): void => waiter.send(onStream(message, id));
-    const end = (): void => {
+    const leave = (): void => {
+      this.#open.delete(peer);
       this.#port.leave(peer);
+    };
+    const end = (): void => {
+      leave();
       waiter.finish(streamEnd(id));
     };
     const peer: Peer = {
@@ -67,6 +76,11 @@ export class Listens {
       },
     };
     this.#port.join(peer);
+    this.#open.set(peer, end);
+    if (this.#open.size > MAX_STREAMS) {
+      const [, giveWay] = oldestOfMost([...this.#open], ([{ key }]) => key) ?? [];
+      giveWay?.();
+    }
     void this.#subscribe(peer, wanted.uris).then((uris) => {
       const honoured = {
         ...Object.fromEntries([...wanted.filters].map((name) => [name, true])),
@@ -77,7 +91,7 @@ export class Listens {
       early = undefined;
       if (Object.keys(honoured).length === 0) end();
     });
-    return () => this.#port.leave(peer);
+    return leave;
   }
 
   /** Resolves with those that the server agreed to. */

@@ -6,11 +6,12 @@ import { withoutEnvelope } from '../../message/envelope.ts';
 import { memberAt, requestOf, type JsonObject, type Request } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { DEAF, told, type BackendPort, type Peer, type Waiter } from '../port.ts';
+import { oldestOfMost } from './give-way.ts';
 import { HeldCall, type Asking } from './held-call.ts';
 import { Listens } from './listens.ts';
 import { discovered, streamEnd } from './modern-form.ts';
 
-/** Calls that wait for their client's next request; the oldest gives way. */
+/** Calls that wait for their client's next request; the oldest of the principal with most gives way. */
 const MAX_WAITING = 1024;
 
 /**
@@ -130,8 +131,8 @@ export class ModernCalls {
   #waitUnder(call: HeldCall): string {
     const state = randomUUID();
     this.#waiting.set(state, call);
-    const [oldest] = this.#waiting.values();
-    if (this.#waiting.size > MAX_WAITING && oldest !== undefined) oldest.abandon();
+    if (this.#waiting.size > MAX_WAITING)
+      oldestOfMost([...this.#waiting.values()], ({ principal }) => principal)?.abandon();
     return state;
   }
 

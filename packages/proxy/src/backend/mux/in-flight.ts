@@ -6,7 +6,7 @@ import type { Peer, Waiter } from '../port.ts';
 
 /** More unanswered requests than this are refused. */
 const MAX_CALLS = 4096;
-/** No session takes more of them than this; clients do send some hundreds at once. */
+/** No session takes more of them than this, nor a principal without one; clients do send some hundreds at once. */
 const MAX_CALLS_OF_SESSION = MAX_CALLS / 4;
 /** All clients without a session together leave the other half to sessions. */
 const MAX_CALLS_WITHOUT_SESSION = MAX_CALLS / 2;
@@ -48,6 +48,8 @@ export class InFlight {
   readonly #flights: (Flight | undefined)[] = [];
   #size = 0;
   #oneOffs = 0;
+  /** Of calls and listeners, which are as many as their principal wants. */
+  readonly #ofPrincipals = new Map<string, number>();
   #last = 0;
 
   constructor(options: InFlightOptions) {
@@ -61,8 +63,10 @@ export class InFlight {
   /** True when `peer` may have one more: no client can take the places of all others. */
   hasRoomFor(peer: Peer): boolean {
     if (this.#size >= MAX_CALLS) return false;
-    if (isOneOff(peer)) return this.#oneOffs < MAX_CALLS_WITHOUT_SESSION;
-    return peer.kind === 'proxy' || peer.unanswered < MAX_CALLS_OF_SESSION;
+    if (peer.kind === 'proxy') return true;
+    if (isOneOff(peer) && this.#oneOffs >= MAX_CALLS_WITHOUT_SESSION) return false;
+    const own = isOfPrincipal(peer) ? (this.#ofPrincipals.get(peer.key) ?? 0) : peer.unanswered;
+    return own < MAX_CALLS_OF_SESSION;
   }
 
   /** Registers a request; `token` is its progress token as raw JSON text. Expects that there is room. */
@@ -170,6 +174,10 @@ export class InFlight {
     this.#size += change;
     if (peer.kind !== 'proxy') peer.unanswered += change;
     if (isOneOff(peer)) this.#oneOffs += change;
+    if (!isOfPrincipal(peer)) return;
+    const own = (this.#ofPrincipals.get(peer.key) ?? 0) + change;
+    if (own === 0) this.#ofPrincipals.delete(peer.key);
+    else this.#ofPrincipals.set(peer.key, own);
   }
 
   #expire(flight: Flight): void {
@@ -179,6 +187,10 @@ export class InFlight {
 
 function isOneOff({ kind }: Peer): boolean {
   return kind === 'one-off' || kind === 'call';
+}
+
+function isOfPrincipal({ kind }: Peer): boolean {
+  return kind === 'call' || kind === 'listener';
 }
 
 /** The request as the server gets it: our id, and our token if the client asked for progress. */
