@@ -29,6 +29,21 @@ const escaped = (value: unknown): string =>
   );
 
 describe('findMembers', () => {
+  test.each(['Task', 'TASK', 'ta\u017fk', 'ta\\u017fk', 'tas\u212a', 'tas\\u212A'])(
+    'exact: refuses %s, which is read as task where nobody heeds case',
+    (name) => {
+      const text = `{"task":1,"${name}":2}`;
+      expect(findMembers(text, 0, new Set(['task', 'x']), 'exact')).toBeUndefined();
+      expect(findMembers(`{"${name}":2}`, 0, new Set(['task']), 'exact')).toBeUndefined();
+      expect(findMembers(text, 0, new Set(['task']))?.size).toBe(1);
+    },
+  );
+
+  test('exact: takes names that are others', () => {
+    const text = '{"tasks":1,"tas\u00e7":2,"task":3,"Tas":{"Task":4}}';
+    expect(findMembers(text, 0, new Set(['task']), 'exact')?.size).toBe(1);
+  });
+
   test.each([
     ['compact', JSON.stringify],
     ['indented', spaced],

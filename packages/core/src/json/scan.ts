@@ -101,26 +101,46 @@ function eachMember(
   }
 }
 
+/** `Name`, `NAME` and `name` in one form. As Unicode folds case: the Kelvin sign is a `k`, the long s an `s`. */
+export function folded(name: string): string {
+  return name.toLowerCase().toUpperCase();
+}
+
+const foldedNames = new WeakMap<ReadonlySet<string>, ReadonlySet<string>>();
+
+/**
+ * True for a name that is none of `wanted`, but that a reader which does not heed case takes for one of them: Go's
+ * `encoding/json` does, and of both the last one counts. Expects sets that do not change.
+ */
+export function isLookalike(name: string, wanted: ReadonlySet<string>): boolean {
+  if (wanted.has(name)) return false;
+  let all = foldedNames.get(wanted);
+  if (all === undefined) foldedNames.set(wanted, (all = new Set(Array.from(wanted, folded))));
+  return all.has(folded(name));
+}
+
 /**
  * The members of the object that starts at or after `from`, those named in `wanted` only. Where one of them occurs twice,
  * two readers of the text may see different values and nobody should act on it, so the answer is `undefined`; with
- * `last` the last one counts, as in `JSON.parse`.
+ * `last` the last one counts, as in `JSON.parse`. With `exact` it is `undefined` for a lookalike of one of them, too.
  */
 export function findMembers(
   text: string,
   from: number,
   wanted: ReadonlySet<string>,
-  repeated: 'refuse' | 'last' = 'refuse',
+  repeated: 'refuse' | 'last' | 'exact' = 'refuse',
 ): Map<string, Span> | undefined {
   const found = new Map<string, Span>();
-  let isRepeated = false;
+  let isAmbiguous = false;
   eachMember(text, from, (name, value) => {
-    if (typeof name !== 'string' || !wanted.has(name)) return true;
-    isRepeated ||= repeated === 'refuse' && found.has(name);
-    found.set(name, value);
-    return !isRepeated;
+    if (typeof name !== 'string') return true;
+    if (wanted.has(name)) {
+      isAmbiguous ||= repeated !== 'last' && found.has(name);
+      found.set(name, value);
+    } else isAmbiguous ||= repeated === 'exact' && isLookalike(name, wanted);
+    return !isAmbiguous;
   });
-  return isRepeated ? undefined : found;
+  return isAmbiguous ? undefined : found;
 }
 
 /** All members of that object, the last of equal ones; undefined where there are more than `limit`. */

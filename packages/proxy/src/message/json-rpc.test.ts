@@ -38,6 +38,9 @@ describe('readMessage', () => {
     ['{"jsonrpc":"2.0","id":1}', 'not-json-rpc'],
     ['{"jsonrpc":"2.0","id":1,"result":1,"error":{}}', 'not-json-rpc'],
     ['{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}', 'not-json-rpc'],
+    ['{"jsonrpc":"2.0","id":1,"method":"a","Method":"b"}', 'not-json-rpc'],
+    ['{"jsonrpc":"2.0","id":1,"method":"a","paramſ":{}}', 'not-json-rpc'],
+    ['{"jsonrpc":"2.0","id":1,"Error":{},"result":{}}', 'not-json-rpc'],
     ['{"__proto__":{"jsonrpc":"2.0"},"id":1,"method":"a"}', 'not-json-rpc'],
   ])('does not take %s', (text, why) => {
     expect(readMessage(text)).toBe(why);
@@ -103,6 +106,7 @@ describe('a large message', () => {
   test.each([
     ['cut short', `{"jsonrpc":"2.0","id":1,"result":"${ballast}`, 'not-json'],
     ['an array', `[{"a":"${ballast}"}]`, 'batch'],
+    ['with two methods', `{"jsonrpc":"2.0","id":1,"method":"x","METHOD":"y","params":"${ballast}"}`, 'not-json-rpc'],
     ['no object', `"${ballast}"`, 'not-json-rpc'],
     [
       'with a doubled token',

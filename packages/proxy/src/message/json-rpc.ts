@@ -107,7 +107,7 @@ export function readMessage(input: string): Message | Unreadable {
   if (typeof value === 'string') return value;
   if (member(value, 'jsonrpc') !== '2.0') return 'not-json-rpc';
   const text = onOneLine(input);
-  const spans = findMembers(text, 0, ENVELOPE);
+  const spans = findMembers(text, 0, ENVELOPE, 'exact');
   return (spans === undefined ? undefined : classify(text, value, spans)) ?? 'not-json-rpc';
 }
 

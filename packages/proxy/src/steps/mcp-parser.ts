@@ -6,6 +6,7 @@ import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import { eraOf } from '../message/era.ts';
 import { idOf, readMessage, type Unreadable } from '../message/json-rpc.ts';
+import { hasLookalikes } from '../message/lookalikes.ts';
 import { KNOWN_VERSIONS } from '../message/protocol-version.ts';
 
 const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
@@ -37,6 +38,10 @@ async function readPost(call: Call, serves: Front['serves']): Promise<boolean> {
   if (!isJson(call.req.headers['content-type'])) return refuseCall(call, 'proxy/media-type');
   const message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
   if (typeof message === 'string') return refuseCall(call, UNREADABLE[message]);
+  if (hasLookalikes(message)) {
+    refuse(call.res, 'proxy/params-ambiguous', { id: idOf(message) });
+    return false;
+  }
   const verdict = eraOf(call.req.headers, message, serves);
   if (verdict.era === 'rejected') {
     refuse(call.res, verdict.code, { id: idOf(message), data: verdict.data });

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { messagesIn, openStream, postJson } from '../doubles/http-client.ts';
+import { ask, messagesIn, openStream, postJson } from '../doubles/http-client.ts';
 import { newSession, runningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { scriptedServer } from '../doubles/scripted-server.ts';
@@ -117,6 +117,19 @@ describe('a call of a hidden tool is answered as its transport answers', () => {
     const answer = await postJson(proxy.url, call, { ...(await newSession(proxy.url)), Accept: accept });
     expect([answer.status, answer.headers['content-type']]).toEqual([200, type]);
     expect(messagesIn(answer)).toEqual([notFound]);
+    expect(server.received.some(({ method }) => method === 'tools/call')).toBe(false);
+  });
+
+  test.each([
+    ['params', '"name":"b","Name":"a"', -32_602],
+    ['the message', '"name":"b"},"Params":{"name":"a"', -32_600],
+  ])('never with what servers may take for another name in %s', async (_name, params, code) => {
+    const server = scriptedServer();
+    await using proxy = await runningProxy(server, { parts });
+    const body = `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{${params}}}`;
+    const headers = { ...(await newSession(proxy.url)), 'Content-Type': 'application/json' };
+    const answer = await ask(proxy.url, { method: 'POST', headers, body });
+    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([400, code]);
     expect(server.received.some(({ method }) => method === 'tools/call')).toBe(false);
   });
 

@@ -1,6 +1,6 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parseJson } from '@skep/core/json/parsed-json.ts';
-import { findMembers, rawAt, repeatedMember } from '@skep/core/json/scan.ts';
+import { findMembers, folded, rawAt, repeatedMember } from '@skep/core/json/scan.ts';
 import type { CedarValueJson } from './cedar-engine.ts';
 
 /** Records within records; what is deeper is dropped. */
@@ -51,19 +51,20 @@ export function isRelevant(relevant: Relevant, name: string): boolean {
 }
 
 /**
- * `arg_<name>` of each argument that is text, a number or a boolean, and `arg_<name>_present` of any other. Undefined where an
- * argument occurs twice: two readers might see different ones.
+ * `arg_<name>` of each argument that is text, a number or a boolean, and `arg_<name>_present` of any other. Undefined where
+ * two readers might see different ones, for an argument occurs twice or in another case, and where Cedar cannot hold one: a
+ * policy that forbids would miss it.
  */
 export function argumentAttributes(args: string | undefined, relevant: Relevant): CedarRecord | undefined {
   const found = args === undefined ? [] : relevantArguments(args, relevant);
-  if (found === undefined) return undefined;
-  return recordOf(
-    found
-      .flatMap(([name, value]): readonly [string, CedarValueJson | undefined][] =>
-        typeof value === 'object' ? [[`arg_${name}_present`, true]] : [[`arg_${name}`, cedarValue(value)]],
-      )
-      .filter(([name]) => isRelevant(relevant, name)),
-  );
+  const attributes = found
+    ?.map(([name, value]): readonly [string, CedarValueJson | undefined] =>
+      typeof value === 'object' ? [`arg_${name}_present`, true] : [`arg_${name}`, cedarValue(value)],
+    )
+    .filter(([name]) => isRelevant(relevant, name));
+  if (attributes?.every(([name, value]) => value !== undefined && name.isWellFormed()) !== true)
+    return undefined;
+  return recordOf(attributes);
 }
 
 function relevantArguments(
@@ -73,7 +74,8 @@ function relevantArguments(
   if (relevant === 'all') {
     if (repeatedMember(args) !== undefined) return undefined;
     const value = parseJson(args);
-    return isRecord(value) ? Object.entries(value) : [];
+    const entries = isRecord(value) ? Object.entries(value) : [];
+    return new Set(entries.map(([name]) => folded(name))).size < entries.length ? undefined : entries;
   }
   const wanted = new Set(
     [...relevant].flatMap((name) => {
@@ -82,7 +84,7 @@ function relevantArguments(
     }),
   );
   if (wanted.size === 0) return [];
-  const spans = findMembers(args, 0, wanted);
+  const spans = findMembers(args, 0, wanted, 'exact');
   return (
     spans &&
     Array.from(spans, ([name, span]) => {

@@ -147,6 +147,26 @@ describe('arguments', () => {
     expect(await holds('context.arg_b == 1', {}, twice)).toBe(true);
     expect(await holds('context != {x: 1}', {}, twice)).toBe(false);
   });
+
+  test.each(['9007199254740993', '1e300', '"\\ud800"'])(
+    'that Cedar cannot hold are refused, where a policy asks after them: %s',
+    async (value) => {
+      const forbidding = [
+        'permit(principal, action, resource);',
+        'forbid(principal, action, resource) when { context has arg_a && context.arg_a != 1 };',
+      ];
+      const asked = (args: string) => decide(forbidding, someone(), tool('t', { args }));
+      expect(await asked(`{"a":${value}}`)).toBe(false);
+      expect(await asked(`{"a":1,"b":${value}}`)).toBe(true);
+    },
+  );
+
+  test('that servers may take for others are refused, where a policy asks after these', async () => {
+    for (const args of ['{"a":1,"A":2}', '{"A":2}'])
+      expect(await holds('!(context has arg_a) || true', {}, tool('t', { args }))).toBe(false);
+    expect(await holds('context.arg_b == 1', {}, tool('t', { args: '{"b":1,"a":1,"A":2}' }))).toBe(true);
+    expect(await holds('context != {x: 1}', {}, tool('t', { args: '{"a":1,"A":2}' }))).toBe(false);
+  });
 });
 
 test('what a server says of a tool counts, and what the configuration says of it unless the server does', async () => {

@@ -43,3 +43,12 @@ test('a call needs what it names, with the arguments as they are written', () =>
     question: { kind: 'tool', id: 'a', args: '{"n":1.0}' },
   });
 });
+
+test.each([
+  ['tools/call', '{"name":"a","Name":"b"}'],
+  ['tools/call', '{"name":"a","argumentſ":{}}'],
+  ['resources/read', '{"uri":"a","URI":"b"}'],
+  ['completion/complete', '{"ref":{"type":"ref/prompt","name":"a","Name":"b"}}'],
+])('a name that servers may take for another is refused: %s %s', (method, params) => {
+  expect(needOf(sent(method, params))).toEqual({ kind: 'refusal' });
+});

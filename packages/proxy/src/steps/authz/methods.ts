@@ -83,10 +83,10 @@ export function needOf(message: Sent): Need {
   return method === LISTEN ? listeningOf(message) : REFUSAL;
 }
 
-/** The names as the server reads them: one that occurs twice is refused, and so is one that is not there. */
+/** The names as the server reads them: one that occurs twice, or in another case, is refused, and so is one that is not there. */
 function useOf({ text }: Sent, { kind, name }: { readonly kind: Kind; readonly name: string }): Need {
   const params = findPath(text, ['params']);
-  const members = params && findMembers(text, params.start, new Set([name, 'arguments']));
+  const members = params && findMembers(text, params.start, new Set([name, 'arguments']), 'exact');
   const span = members?.get(name);
   const id = span && parsedJson(rawAt(text, span));
   if (typeof id !== 'string' || id === '') return REFUSAL;
@@ -103,7 +103,7 @@ function textParameter({ text }: Sent, name: string): string | undefined {
 function completionOf({ text }: Sent): Need {
   const span = findPath(text, ['params', 'ref']);
   if (span === undefined) return REFUSAL;
-  const found = findMembers(text, span.start, new Set(['type', 'name', 'uri']));
+  const found = findMembers(text, span.start, new Set(['type', 'name', 'uri']), 'exact');
   const ref = found && parsedJson(rawAt(text, span));
   if (!isRecord(ref)) return REFUSAL;
   const { type, name, uri } = ref;
