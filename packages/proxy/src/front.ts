@@ -175,6 +175,8 @@ class RelayFront implements Front {
       call.incoming?.era === 'modern'
         ? call.path === this.path && (await this.#familyFor(call)) === 'legacy'
         : this.#isModern;
+    // Its client may have gone while the server was met.
+    if (call.res.destroyed) return;
     await (isCarried ? this.#messages : this.#relay).step(call, next);
   };
 

@@ -244,7 +244,7 @@ function handlers(
     ...(signIn && { 'client-token': signIn.clientToken }),
     'mcp-parser': mcpParser(front),
     telemetry: both(countTools(toolCounts, clock), options.steps?.telemetry),
-    transport: front.step,
+    transport: unlessGone(front.step),
   };
   const answerAside = asides({
     health: () => front.health(),
@@ -279,6 +279,11 @@ function handlers(
 /** One step around another, where there is one. */
 function both(outer: Step, inner: Step | undefined): Step {
   return inner === undefined ? outer : (call, next) => outer(call, () => inner(call, next));
+}
+
+/** The end of a response is told once: who has gone by now would be listened for in vain. */
+function unlessGone(step: Step): Step {
+  return (call, next) => (call.res.destroyed ? Promise.resolve() : step(call, next));
 }
 
 /** Whoever asks while the work is under way gets what comes of it: nobody can have it done many times at once. */

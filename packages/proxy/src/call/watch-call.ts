@@ -83,7 +83,8 @@ export class WatchedCall {
 
 /** Functions of their own, so that what waits for the end of a response leads to no call. */
 function watchEnd(res: ServerResponse, watched: WatchedCall): void {
-  res.once('close', () => watched.over(res.writableFinished ? res.statusCode : undefined));
+  if (res.destroyed) watched.over(undefined);
+  else res.once('close', () => watched.over(res.writableFinished ? res.statusCode : undefined));
 }
 
 function watchHead(res: ServerResponse, watched: WatchedCall): void {

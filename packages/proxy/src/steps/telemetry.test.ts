@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Backend } from '../backend/backend.ts';
+import type { Step } from '../call/chain.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
 import { parsePrometheus, type Sample } from '../doubles/prometheus-text.ts';
 import { newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
@@ -320,6 +321,24 @@ describe('the metrics', () => {
         ({ name, labels }) => name.includes('duration') && labels['method'] === 'GET',
       ),
     ).toEqual([]);
+  });
+
+  test('count no stream whose client has gone before', async () => {
+    const through = Promise.withResolvers<void>();
+    const audit: Step = async (call, next) => {
+      if (call.req.method !== 'GET') return next();
+      call.req.socket.destroy();
+      await once(call.res, 'close');
+      await next();
+      return through.resolve();
+    };
+    const telemetry = settings({ tracing: 'off', metrics: 'scraped' });
+    await using proxy = await runningProxy(scriptedServer(), { parts: { telemetry }, steps: { audit } });
+    const headers = { ...(await newSession(proxy.url)), Accept: 'text/event-stream' };
+    await expect(openStream(proxy.url, { method: 'GET', headers })).rejects.toThrow();
+    await through.promise;
+    const counted = (await samples(proxy)).filter(({ name }) => name === 'skep_mcp_active_connections');
+    expect(counted.map(({ value }) => value)).toEqual([]);
   });
 
   test('stay few, whatever clients and servers write', async () => {

@@ -198,6 +198,7 @@ class CallMetrics {
   watchStream({ res }: Call): void {
     const labels = { ...this.#own, connection_type: 'sse' };
     const streams = this.#streams;
+    if (res.destroyed) return;
     streams.add(1, labels);
     res.once('close', () => streams.add(-1, labels));
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
-import { findMembers } from '@skep/core/json/scan.ts';
+import { findMembers, type Span } from '@skep/core/json/scan.ts';
 import { readMessage, type Response } from '../../message/json-rpc.ts';
 import { EventReader } from './event-reader.ts';
 
@@ -51,11 +51,22 @@ function readEvents(reply: IncomingMessage, hear: (answer: Response) => void): v
   reply.on('data', take);
 }
 
-/** What the first part of a long text says of it: nobody writes kilobytes before the name of the member. */
+/**
+ * What the first part of a long text says of it: nobody writes kilobytes before the name of the member. Undefined for what is
+ * no JSON; whatever it is, it is relayed.
+ */
 function beginningOf(text: string): Response | undefined {
-  const members = findMembers(text, 0, ENDS, 'last');
+  const members = membersOf(text);
   if (members === undefined || members.size === 0) return undefined;
   const failed = members.has('error') && !members.has('result');
   const nowhere = { start: 0, end: 0 };
   return { kind: 'response', text, value: failed ? { error: {} } : {}, id: '', idSpan: nowhere, failed };
+}
+
+function membersOf(text: string): ReadonlyMap<string, Span> | undefined {
+  try {
+    return findMembers(text, 0, ENDS, 'last');
+  } catch {
+    return undefined;
+  }
 }
