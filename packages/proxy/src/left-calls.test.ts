@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { localIdentity } from '@skep/auth/token/identity.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { newCall } from './call/call.ts';
@@ -11,6 +12,8 @@ import { askModern, modernRequest } from './doubles/modern.ts';
 import { newSession, runningProxy } from './doubles/running-proxy.ts';
 import { scriptedHttpServer } from './doubles/scripted-http-server.ts';
 import { INITIALIZED, scriptedServer, type Script } from './doubles/scripted-server.ts';
+import { readMessage } from './message/json-rpc.ts';
+import { authorization } from './steps/authorization.ts';
 
 /** Leaves as soon as `entered` says so. */
 async function leave(url: string, init: RequestInit, entered: Promise<void>): Promise<void> {
@@ -98,5 +101,26 @@ describe('a client that has gone', () => {
     const ends: CallEnd[] = [];
     new WatchedCall(call, manualClock()).settle(call, (end) => void ends.push(end));
     expect(ends).toMatchObject([{ status: undefined, answer: undefined }]);
+  });
+
+  test('while it was decided what it hears of has no more decided', async () => {
+    const req = Object.assign(new IncomingMessage(new Socket()), { method: 'POST' });
+    const res = new ServerResponse(req);
+    const call = newCall(req, res, { authority: undefined, target: '/mcp' });
+    const resourceSubscriptions = Array.from({ length: 1_000 }, (_, at) => `x:${at}`);
+    const { body } = modernRequest('subscriptions/listen', { notifications: { resourceSubscriptions } });
+    const message = readMessage(body);
+    if (typeof message === 'string') throw new TypeError(message);
+    call.incoming = { message, era: 'modern' };
+    call.identity = localIdentity('al', 0);
+    let decided = 0;
+    const decide = async (): Promise<boolean> => {
+      decided += 1;
+      await Promise.resolve();
+      res.destroy();
+      return true;
+    };
+    await authorization({ decideFor: () => decide }, manualClock())(call, () => Promise.resolve());
+    expect(decided).toBeLessThan(20);
   });
 });

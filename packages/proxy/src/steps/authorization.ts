@@ -119,7 +119,7 @@ class Gate {
   /** The request goes on with the resources that its caller may read. */
   async #narrow(call: Call, sent: Sent, uris: readonly string[], { decide }: Who): Promise<boolean> {
     const questions = uris.map((id): Question => ({ kind: 'resource', id }));
-    const verdicts = await decideAll(questions, decide, this.#clock);
+    const verdicts = await decideAll(questions, decide, this.#clock, () => call.res.destroyed);
     const heard = listeningTo(
       sent,
       uris.filter((_, index) => verdicts[index]),
@@ -180,17 +180,19 @@ function itemOf(text: string, { name, kind }: ListShape): Item | undefined {
   return { kind, id, hints: Object.fromEntries(known) };
 }
 
-/** One verdict for each question, in their order. */
+/** One verdict for each question, in their order; none for the rest once `isGone`. */
 async function decideAll<T>(
   questions: readonly T[],
   decide: (question: T) => boolean | Promise<boolean>,
   { elapsed }: Pick<Clock, 'elapsed'>,
+  isGone: () => boolean = () => false,
 ): Promise<readonly boolean[]> {
   const verdicts: boolean[] = [];
   const waiting = questions.entries();
   let began = elapsed();
   const work = async (): Promise<void> => {
     for (const [at, question] of waiting) {
+      if (isGone()) return;
       const verdict = decide(question);
       verdicts[at] = typeof verdict === 'boolean' ? verdict : await verdict;
       if (elapsed() - began < TURN_MS) continue;

@@ -52,3 +52,9 @@ test.each([
 ])('a name that servers may take for another is refused: %s %s', (method, params) => {
   expect(needOf(sent(method, params))).toEqual({ kind: 'refusal' });
 });
+
+test('nobody listens to more than a thousand resources at once', () => {
+  const uris = (count: number): Sent =>
+    listen(JSON.stringify({ resourceSubscriptions: Array.from({ length: count }, (_, at) => `x:${at}`) }));
+  expect([1_000, 1_001].map((count) => needOf(uris(count)).kind)).toEqual(['listen', 'refusal']);
+});

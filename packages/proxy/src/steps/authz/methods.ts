@@ -1,6 +1,6 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { findMembers, findPath, rawAt, splice } from '@skep/core/json/scan.ts';
+import { findElements, findMembers, findPath, rawAt, splice } from '@skep/core/json/scan.ts';
 import { readMessage, type Notification, type Request } from '../../message/json-rpc.ts';
 import type { Kind, Question } from './question.ts';
 
@@ -114,12 +114,16 @@ function completionOf({ text }: Sent): Need {
   return REFUSAL;
 }
 
+/** Each is decided about. */
+const MAX_LISTENED = 1_000;
 const LISTENED = ['params', 'notifications', 'resourceSubscriptions'];
 
 function listeningOf({ text }: Sent): Need {
   const span = findPath(text, LISTENED);
   if (span === undefined) return isAmbiguous(text) ? REFUSAL : NOTHING;
-  const uris = parsedJson(rawAt(text, span));
+  const raw = rawAt(text, span);
+  if (findElements(raw, MAX_LISTENED + 1).length > MAX_LISTENED) return REFUSAL;
+  const uris = parsedJson(raw);
   const isList = Array.isArray(uris) && uris.every((uri) => typeof uri === 'string');
   return isList ? { kind: 'listen', uris } : REFUSAL;
 }

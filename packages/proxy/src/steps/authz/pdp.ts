@@ -2,6 +2,7 @@ import type { Identity } from '@skep/auth/token/identity.ts';
 import { readLimited } from '@skep/core/fetch/read-limited.ts';
 import { openRequester, withDeadline } from '@skep/core/fetch/requester.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import { repeatedMember } from '@skep/core/json/scan.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { member } from '../../message/json-rpc.ts';
 import { OPERATIONS, type Authorizer, type Question } from './question.ts';
@@ -43,7 +44,8 @@ export function openPdp(rules: PdpRules, { name, log }: PdpServices): Authorizer
       return async (question) => {
         if (identity.subject === '' || question.id === '') return false;
         try {
-          return await ask(JSON.stringify({ principal, ...requestOf(question, name, rules) }));
+          const body = bodyOf(principal, question, name, rules);
+          return body !== undefined && (await ask(body));
         } catch (err) {
           log.warn({ err }, 'the policy decision point gave no decision');
           return false;
@@ -54,17 +56,32 @@ export function openPdp(rules: PdpRules, { name, log }: PdpServices): Authorizer
   };
 }
 
-function requestOf({ kind, id, args }: Question, server: string, { tells }: PdpRules): object {
+/**
+ * The arguments as they go on to the server, to the character; undefined where one is there twice, for the server may heed
+ * another than the decision point.
+ */
+function bodyOf(
+  principal: object,
+  { kind, id, args }: Question,
+  server: string,
+  { tells }: PdpRules,
+): string | undefined {
   const { operation } = OPERATIONS[kind];
-  const mcp = {
-    ...(tells.operation ? { feature: kind, operation, resource_id: id } : {}),
-    ...(tells.args && args !== undefined ? { args: parsedJson(args) } : {}),
-  };
-  return {
+  const told = tells.args ? args : undefined;
+  if (told !== undefined && repeatedMember(told) !== undefined) return undefined;
+  const about = JSON.stringify({
+    principal,
     operation: `mcp:${kind}:${operation}`,
     resource: `mrn:mcp:${server}:${kind}:${id}`,
-    context: Object.keys(mcp).length === 0 ? {} : { mcp },
-  };
+  });
+  const mcp = [
+    ...(tells.operation
+      ? [JSON.stringify({ feature: kind, operation, resource_id: id }).slice(1, -1)]
+      : []),
+    ...(told === undefined ? [] : [`"args":${told}`]),
+  ];
+  const context = mcp.length === 0 ? '{}' : `{"mcp":{${mcp.join(',')}}}`;
+  return `${about.slice(0, -1)},"context":${context}}`;
 }
 
 /** The caller as the decision point knows callers; claims that are not there are left out. */
