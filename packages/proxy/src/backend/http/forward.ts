@@ -21,7 +21,7 @@ import { shownIn } from './http-link.ts';
 import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
 import { readAlong } from './answer-reader.ts';
 import { SessionOwners } from './session-owners.ts';
-import { endpointFor, leadsElsewhere, locationFor, type Asked } from './told-address.ts';
+import { endpointFor, leadsElsewhere, locationFor, withoutQuery, type Asked } from './told-address.ts';
 import { isStream, leave, MAX_REPEATED_BYTES, type Sent, type Upstream } from './upstream.ts';
 
 interface ForwardOptions extends AddressSettings {
@@ -35,6 +35,7 @@ interface ForwardOptions extends AddressSettings {
   readonly signedIn: boolean;
   readonly log: Log;
   readonly clock: Clock;
+  readonly sessionTtlMs: number;
 }
 
 /** A call that waits for its answer. */
@@ -90,7 +91,7 @@ export class Forward implements Front {
     this.#log = limitedLog(options.log, options.clock);
     const { backend, greeter } = options;
     this.#upstream = options.upstream;
-    this.#sessions = new RelayedSessions(options.upstream);
+    this.#sessions = new RelayedSessions(options.upstream, options);
     this.path = endpointPath(backend);
     this.serves = backend.kind === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
     if (greeter === undefined) return;
@@ -168,7 +169,7 @@ export class Forward implements Front {
       seen,
       refused: whenRefused(call, this.#options.carryOver),
       answerHooks: call.answerHooks,
-      opening: isOpening ? { url, headers, body: body.toString('utf8') } : undefined,
+      opening: isOpening ? { url, body: body.toString('utf8') } : undefined,
     };
     const isKnown = session !== undefined && this.#sessions.has(session);
     const canRepeat = method === 'POST' && isKnown && body.length <= MAX_REPEATED_BYTES;
@@ -191,7 +192,7 @@ export class Forward implements Front {
     const answered = canRepeat
       ? sent.reply.then(async (reply) => {
           if (reply.statusCode !== 404 || session === undefined || name === undefined) return reply;
-          if (!(await this.#sessions.again(session, name, req.headers['mcp-protocol-version']))) return reply;
+          if (!(await this.#sessions.again(session, name, headers))) return reply;
           leave(reply);
           current = ask();
           return current.reply;
@@ -283,6 +284,12 @@ export class Forward implements Front {
     return told;
   }
 
+  /** The query of the address that its person gave may hold a key, and is no client's business. */
+  #withoutOwn(location: string): string {
+    const { remote, target } = this.#options.backend;
+    return remote === undefined ? location : withoutQuery(location, target.search);
+  }
+
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
   #relay(reply: IncomingMessage, pending: Pending, body: Readable = reply): void {
     const { res, prefix, asked, seen, session } = pending;
@@ -306,7 +313,7 @@ export class Forward implements Front {
       if (session !== undefined && headers['mcp-session-id'] !== undefined)
         headers['mcp-session-id'] = session;
       const { location } = reply.headers;
-      if (location !== undefined) headers['location'] = locationFor(location, asked, prefix);
+      if (location !== undefined) headers['location'] = locationFor(this.#withoutOwn(location), asked, prefix);
       if (signedIn) {
         if (location !== undefined && leadsElsewhere(String(headers['location'])))
           throw new SkepError('proxy/bad-gateway', { message: 'a redirect to another host' });

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { notification } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { exchange } from './exchange.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The oldest are forgotten then, and their clients begin anew themselves. */
@@ -10,10 +11,9 @@ const MAX_SESSIONS = 4_096;
 export const MAX_OPENING_BYTES = 16 * 1024;
 const BEGIN_WITHIN_MS = 10_000;
 
-/** The `initialize` that began a session, as the server got it. */
+/** The `initialize` that began a session; who sent it shows that anew with the request that the server did not know. */
 export interface Opening {
   readonly url: URL;
-  readonly headers: OutgoingHttpHeaders;
   readonly body: string;
 }
 
@@ -22,6 +22,12 @@ interface Known {
   /** What the server calls the session by now; its client goes on with the first name. */
   name: string;
   beginning: Promise<string | undefined> | undefined;
+  lastSeen: number;
+}
+
+interface Keeping {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly sessionTtlMs: number;
 }
 
 /**
@@ -31,13 +37,25 @@ interface Known {
 export class RelayedSessions {
   readonly #known = new Map<string, Known>();
   readonly #upstream: Upstream;
+  readonly #keeping: Keeping;
 
-  constructor(upstream: Upstream) {
+  constructor(upstream: Upstream, keeping: Keeping) {
     this.#upstream = upstream;
+    this.#keeping = keeping;
   }
 
+  /** Those that have not been asked after for as long as a session lives are forgotten. */
   has(id: string): boolean {
-    return this.#known.has(id);
+    const { clock, sessionTtlMs } = this.#keeping;
+    for (const [old, { lastSeen }] of this.#known) {
+      if (clock.elapsed() - lastSeen <= sessionTtlMs) break;
+      this.#known.delete(old);
+    }
+    const known = this.#known.get(id);
+    if (known === undefined) return false;
+    this.#known.delete(id);
+    this.#known.set(id, Object.assign(known, { lastSeen: clock.elapsed() }));
+    return true;
   }
 
   /** What the server calls it. */
@@ -48,19 +66,23 @@ export class RelayedSessions {
   begun(id: string, opening: Opening): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= MAX_SESSIONS && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(id, { opening, name: id, beginning: undefined });
+    const lastSeen = this.#keeping.clock.elapsed();
+    this.#known.set(id, { opening, name: id, beginning: undefined, lastSeen });
   }
 
   forget(id: string): void {
     this.#known.delete(id);
   }
 
-  /** True when the server knows the session again, which it did not as `name`. Requests that wait for it share one handshake. */
-  async again(id: string, name: string, version: unknown): Promise<boolean> {
+  /**
+   * True when the server knows the session again, which it did not as `name`. Requests that wait for it share one handshake, with
+   * the headers of the first of them.
+   */
+  async again(id: string, name: string, headers: OutgoingHttpHeaders): Promise<boolean> {
     const known = this.#known.get(id);
     if (known === undefined) return false;
     if (known.name !== name) return true;
-    known.beginning ??= this.#begin(known.opening, version).catch(() => undefined);
+    known.beginning ??= this.#begin(known.opening, headers).catch(() => undefined);
     const next = await known.beginning;
     known.beginning = undefined;
     if (next === undefined) this.forget(id);
@@ -69,7 +91,9 @@ export class RelayedSessions {
   }
 
   /** What the server calls the new session; undefined where it begins none. */
-  async #begin({ url, headers, body }: Opening, version: unknown): Promise<string | undefined> {
+  async #begin({ url, body }: Opening, shown: OutgoingHttpHeaders): Promise<string | undefined> {
+    const { 'mcp-session-id': _, 'mcp-protocol-version': version, ...others } = shown;
+    const headers = { ...others, 'content-length': Buffer.byteLength(body) };
     const via = this.#upstream;
     const signal = AbortSignal.timeout(BEGIN_WITHIN_MS);
     const reply = await exchange(url, { method: 'POST', headers, body, signal, via });

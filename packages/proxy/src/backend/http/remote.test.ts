@@ -137,6 +137,17 @@ describe('a server elsewhere', () => {
   });
 
   test.each([
+    ['https://other.invalid/in?key=a%2Cb&next=1#x', 'https://other.invalid/in?next=1#x'],
+    ['https://other.invalid/in?key=a,b', 'https://other.invalid/in'],
+    ['https://other.invalid/in?key=other', 'https://other.invalid/in?key=other'],
+    ['/elsewhere?k%65y=a,b&c=d', '/elsewhere?c=d'],
+  ])('keeps the key of its address to itself where it redirects to %s', async (location, expected) => {
+    await using far = await elsewhere((_req, res) => void res.writeHead(303, { Location: location }).end());
+    await using proxy = await runningProxy({ backend: far.at('/mcp?key=a,b') });
+    expect((await ask(proxy.url, POST)).headers.location).toBe(expected);
+  });
+
+  test.each([
     ['to another host', 'https://other.invalid/mcp', 307],
     ['to the same host in the clear', 'http://localhost/mcp', 307],
     ['for ever', '/mcp', 502],

@@ -64,3 +64,15 @@ export function locationFor(
   if (there === null || (there.origin !== url.origin && !isEntrance(there.host, entrance))) return location;
   return `${prefix}${prefix === '' ? onlyPath(there.pathname) : there.pathname}${there.search}${there.hash}`;
 }
+
+/** An address without what its query shares with `search`, however that is written. */
+export function withoutQuery(address: string, search: string): string {
+  const own = new Set(Array.from(new URLSearchParams(search), (pair) => JSON.stringify(pair)));
+  return address.replace(/\?[^#]*/u, (query) => {
+    const others = query
+      .slice(1)
+      .split('&')
+      .filter((piece) => !Array.from(new URLSearchParams(piece)).some((pair) => own.has(JSON.stringify(pair))));
+    return others.length === 0 ? '' : `?${others.join('&')}`;
+  });
+}
