@@ -6,7 +6,7 @@ import { redact, redactText } from '@skep/core/log/redact.ts';
 import type { Call } from '../../call/call.ts';
 import { clientAddress } from '../../call/client-address.ts';
 import { opensStream, type CallEnd } from '../../call/watch-call.ts';
-import { sessionMark } from '../../call/session-mark.ts';
+import { pathWithMarks, sessionMark } from '../../call/session-mark.ts';
 import { member, memberAt, type JsonObject, type Message } from '../../message/json-rpc.ts';
 import { resourceIdOf } from '../../message/resource-id.ts';
 import type { AuditSettings, AuditType } from './settings.ts';
@@ -56,7 +56,7 @@ export function factsOf(call: Call, settings: AuditSettings, trustProxyHeaders: 
     subjects: subjectsOf(identity, message),
     delegation: identity && delegationOf(identity, settings.maxDelegationDepth),
     target: {
-      endpoint: limitedField(redactText(path), MAX_PATH),
+      endpoint: limitedField(redactText(pathWithMarks(path)), MAX_PATH),
       ...targetOf(req.method ?? '', message, isStream),
     },
     transport: path === '/sse' || path === '/messages' ? 'sse' : 'http',

@@ -3,7 +3,7 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { redactText, redactUrl } from '@skep/core/log/redact.ts';
 import type { Call } from '../../call/call.ts';
 import { clientAddress } from '../../call/client-address.ts';
-import { sessionMark } from '../../call/session-mark.ts';
+import { pathWithMarks, sessionMark } from '../../call/session-mark.ts';
 import type { CallEnd } from '../../call/watch-call.ts';
 import { memberAt } from '../../message/json-rpc.ts';
 import { resourceIdOf } from '../../message/resource-id.ts';
@@ -50,7 +50,7 @@ export interface AboutProxy {
 export function askedAttributes(call: Call, thing: NamedThing | undefined, about: AboutProxy): Attributes {
   const { req, path } = call;
   const host = call.authority ?? req.headers.host ?? '';
-  const shownPath = limitedField(redactText(path));
+  const shownPath = limitedField(redactText(pathWithMarks(path)));
   const session = sessionMark(call);
   const size = Number(req.headers['content-length']);
   return {
@@ -117,6 +117,19 @@ function argumentKinds(given: Readonly<Record<string, unknown>>): string {
       Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value,
     ]);
   return limitedField(JSON.stringify(Object.fromEntries(kinds)), MAX_ARGUMENTS);
+}
+
+/** Codes of JSON-RPC and MCP, and of the proxy; a server may answer any. */
+const KNOWN_CODES = new Set(
+  [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32003, -32020, -32021, -32022, -32042, 403, 429].map(
+    String,
+  ),
+);
+
+/** Of as few kinds as there are codes that are known, for what is kept of every kind. */
+export function errorLabel(end: CallEnd): string | undefined {
+  const type = errorType(end);
+  return end.answer?.failed !== true || type === undefined || KNOWN_CODES.has(type) ? type : '_OTHER';
 }
 
 /** What kind of failure a call ended with: a status, a JSON-RPC code, or what a tool says of itself. */
