@@ -10,7 +10,11 @@ const ID_IN_PATH = /(?<=\/)(?=[^/]*\d)[\w-]{20,}(?=\/|$)/gu;
  * Tells the session that a call names from others, and is of no use to whoever reads it: where nobody signs in, the id itself
  * is all that it takes to speak as its client. Undefined where there is none.
  */
-export function sessionMark({ req, target, path }: Pick<Call, 'req' | 'target' | 'path'>): string | undefined {
+export function sessionMark({
+  req,
+  target,
+  path,
+}: Pick<Call, 'req' | 'target' | 'path'>): string | undefined {
   const id =
     req.headers['mcp-session-id'] ?? queryId(target.slice(path.length)) ?? path.match(ID_IN_PATH)?.at(-1);
   return typeof id === 'string' && id !== '' ? markOf(id) : undefined;

@@ -106,7 +106,11 @@ describe('a large message', () => {
   test.each([
     ['cut short', `{"jsonrpc":"2.0","id":1,"result":"${ballast}`, 'not-json'],
     ['an array', `[{"a":"${ballast}"}]`, 'batch'],
-    ['with two methods', `{"jsonrpc":"2.0","id":1,"method":"x","METHOD":"y","params":"${ballast}"}`, 'not-json-rpc'],
+    [
+      'with two methods',
+      `{"jsonrpc":"2.0","id":1,"method":"x","METHOD":"y","params":"${ballast}"}`,
+      'not-json-rpc',
+    ],
     ['no object', `"${ballast}"`, 'not-json-rpc'],
     [
       'with a doubled token',

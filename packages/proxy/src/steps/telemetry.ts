@@ -6,7 +6,13 @@ import type { ToolCounts } from '../call/tool-counts.ts';
 import { opensStream, WatchedCall, type CallEnd } from '../call/watch-call.ts';
 import { memberAt, type Message } from '../message/json-rpc.ts';
 import type { Part, PartServices } from './part.ts';
-import { askedAttributes, errorLabel, errorType, withLegacy, type Attributes } from './telemetry/attributes.ts';
+import {
+  askedAttributes,
+  errorLabel,
+  errorType,
+  withLegacy,
+  type Attributes,
+} from './telemetry/attributes.ts';
 import { knownOf, methodLabel, namedBy, ThingLabels, verbLabel, type NamedThing } from './telemetry/names.ts';
 import type { ProxyTelemetry } from './telemetry/settings.ts';
 

@@ -69,7 +69,10 @@ describe('an answer that is relayed', () => {
 
   test.each([
     ['a name that is no string', `{"\\q":1,"result":"${'x'.repeat(100_000)}"}`],
-    ['a name that is cut off in an escape', `{"jsonrpc":"2.0","${'\\u00e9'.repeat(40)}x`.padEnd(70_000, '\\u00e9')],
+    [
+      'a name that is cut off in an escape',
+      `{"jsonrpc":"2.0","${'\\u00e9'.repeat(40)}x`.padEnd(70_000, '\\u00e9'),
+    ],
     ['no end of a string', `{"result\\${'"'.repeat(70_000)}`],
   ])('of more than is looked at fails nothing where it is no JSON: %s', async (_name, text) => {
     expect(await heard(JSON_TYPE, [bytes(text)])).toEqual([]);

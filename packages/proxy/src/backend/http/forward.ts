@@ -313,7 +313,8 @@ export class Forward implements Front {
       if (session !== undefined && headers['mcp-session-id'] !== undefined)
         headers['mcp-session-id'] = session;
       const { location } = reply.headers;
-      if (location !== undefined) headers['location'] = locationFor(this.#withoutOwn(location), asked, prefix);
+      if (location !== undefined)
+        headers['location'] = locationFor(this.#withoutOwn(location), asked, prefix);
       if (signedIn) {
         if (location !== undefined && leadsElsewhere(String(headers['location'])))
           throw new SkepError('proxy/bad-gateway', { message: 'a redirect to another host' });

@@ -72,7 +72,9 @@ export function withoutQuery(address: string, search: string): string {
     const others = query
       .slice(1)
       .split('&')
-      .filter((piece) => !Array.from(new URLSearchParams(piece)).some((pair) => own.has(JSON.stringify(pair))));
+      .filter(
+        (piece) => !Array.from(new URLSearchParams(piece)).some((pair) => own.has(JSON.stringify(pair))),
+      );
     return others.length === 0 ? '' : `?${others.join('&')}`;
   });
 }

@@ -75,9 +75,7 @@ function bodyOf(
     resource: `mrn:mcp:${server}:${kind}:${id}`,
   });
   const mcp = [
-    ...(tells.operation
-      ? [JSON.stringify({ feature: kind, operation, resource_id: id }).slice(1, -1)]
-      : []),
+    ...(tells.operation ? [JSON.stringify({ feature: kind, operation, resource_id: id }).slice(1, -1)] : []),
     ...(told === undefined ? [] : [`"args":${told}`]),
   ];
   const context = mcp.length === 0 ? '{}' : `{"mcp":{${mcp.join(',')}}}`;

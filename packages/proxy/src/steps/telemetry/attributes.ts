@@ -121,9 +121,10 @@ function argumentKinds(given: Readonly<Record<string, unknown>>): string {
 
 /** Codes of JSON-RPC and MCP, and of the proxy; a server may answer any. */
 const KNOWN_CODES = new Set(
-  [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32003, -32020, -32021, -32022, -32042, 403, 429].map(
-    String,
-  ),
+  [
+    -32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32003, -32020, -32021, -32022, -32042,
+    403, 429,
+  ].map(String),
 );
 
 /** Of as few kinds as there are codes that are known, for what is kept of every kind. */
