@@ -476,6 +476,20 @@ describe('stopping and removing', () => {
     await host.remove('a1');
     expect(terminated).toEqual([99_999]);
   });
+  test('a workload that another process leaves is not waited for until that process ends', async () => {
+    const command = 99_999;
+    const leaving: Promise<void>[] = [];
+    host = newHost({
+      clock: systemClock,
+      terminate: () => void leaving.push(claim('a1', 'removing', 0)),
+    });
+    await save('a1');
+    alive.add(command);
+    await claim('a1', 'starting', command);
+    await host.stop('a1', 0);
+    expect(leaving).toHaveLength(1);
+    expect(await statusOf('a1')).toBe('stopped');
+  });
   test('while the engine does not answer, nothing is forgotten', async () => {
     await save('a1');
     await start('a1');
@@ -511,6 +525,24 @@ describe('stopping and removing', () => {
       expect(await runtime.inspect('a1')).toMatchObject({ state: 'exited' });
     },
   );
+  test('a removal of what is stopped is remembered while the engine is away', async () => {
+    const openRuntime = async () => {
+      await runtime.probe();
+      return runtime;
+    };
+    host = newHost({ openRuntime });
+    await save('a1');
+    await start('a1');
+    await host.stop('a1', 0);
+    runtime.unreachable = true;
+    await expect(host.remove('a1')).rejects.toMatchObject({ code: 'runtime/engine-unreachable' });
+    runtime.unreachable = false;
+    await host.release();
+    host = newHost({ openRuntime });
+    (await resumed()).finish('a1');
+    await vi.waitFor(async () => expect(await readdir(where.statusesDir)).toEqual([]));
+    expect(await runtime.inspect('a1')).toBeUndefined();
+  });
   test.each(['stop', 'remove'] as const)('a refused %s changes nothing, now and later', async (how) => {
     await save('a1');
     await start('a1');

@@ -18,7 +18,7 @@ import { isUnreachable } from './unreachable.ts';
 import { overlaysOf } from './overlays.ts';
 import { takenPort } from './port-holder.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
-import { hostOf, isUnfinished, openStatusRecord, readStatus, wasEnded, type StatusRecord } from './state.ts';
+import { hostOf, openStatusRecord, readStatus, wasEnded, type StatusRecord } from './state.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
 export interface StartRequest extends SuperviseOptions {
@@ -198,7 +198,7 @@ export class Host {
     const { places, log } = this.#deps;
     this.#ends.set(name, word);
     const status = await readStatus(places, name).catch(() => undefined);
-    if (word === 'removing' && !(status && isUnfinished(status.status))) return;
+    if (word === 'removing' && status === undefined) return;
     await this.record(name)
       .set(word)
       .catch((error: unknown) => log.warn({ err: error, workload: name }, 'its end could not be noted'));
@@ -371,7 +371,8 @@ export class Host {
     if (!other) return;
     this.#deps.terminate(other.pid);
     const limit = AbortSignal.timeout(40_000);
-    while (this.#deps.isAlive(other)) await this.#deps.clock.sleep(100, limit);
+    // One that only leaves the workload may wait for this very turn before it ends.
+    while ((await this.#hostedElsewhere(name))?.pid === other.pid) await this.#deps.clock.sleep(100, limit);
   }
 
   #inTurn<T>(name: string, action: () => Promise<T>): Promise<T> {
