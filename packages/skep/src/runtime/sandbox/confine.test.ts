@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Bubblewrap } from './confine.ts';
-import { confinedOptions, type ConfinedProgram } from './confine.ts';
+import { confinedOptions, startConfined, type ConfinedProgram } from './confine.ts';
 import { closedMounts, confinedUser } from '../../permissions/confined-user.ts';
 import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
 import { coverInherited } from './inherited-descriptors.ts';
@@ -124,4 +124,24 @@ describe('inherited descriptors', () => {
   test('are covered, and ours are not', () => {
     expect(coverInherited([0, 'pipe', 1], [1, 4, 6], 99)).toEqual([0, 'pipe', 1, 'ignore', 99, 'ignore', 99]);
   });
+});
+
+test('a program that cannot be started takes nothing else down where its mounts cannot be made either', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  try {
+    const mounts = Promise.reject(new Error('no room'));
+    const start = (): unknown =>
+      startConfined(
+        ordinary,
+        { ...program, command: ['\0'] },
+        { stdio: ['ignore', 'ignore', 'ignore'], mounts },
+      );
+    expect(start).toThrow('null bytes');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', note);
+  }
 });

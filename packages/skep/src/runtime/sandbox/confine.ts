@@ -100,6 +100,8 @@ export function startConfined(
   program: ConfinedProgram,
   { stdio, status, life, channel, mounts, held, within = (command) => command }: ConfinedDescriptors,
 ): Confined {
+  // Whoever makes them hears that they cannot be made; here that may be before anybody waits for them.
+  mounts?.catch(() => {});
   const descriptors: Stdio[] = [...stdio];
   const inputs = new Map<number, string | Uint8Array>();
   const add = (what: Stdio): string => String(descriptors.push(what) - 1);

@@ -1,4 +1,4 @@
-import { chown, mkdir, writeFile } from 'node:fs/promises';
+import { chown, mkdir, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sizeText } from '../../permissions/limits.ts';
 import type { Mount } from '../../permissions/mounts.ts';
@@ -65,7 +65,7 @@ export async function installConfined(install: ConfinedInstall): Promise<Program
   try {
     const both = AbortSignal.any([signal, size.tooLarge]);
     const end = await runToItsEnd(bubblewrap, confined, both, install);
-    if (end.exceeded === undefined && (end.status === 0 || !FULL.test(end.said))) return end;
+    if (end.exceeded === undefined && (end.status === 0 || !(await isDiskFull(end.said, stage)))) return end;
     if (end.exceeded === undefined) throw diskFull(specifier, stage);
     throw notFetched(specifier, `what fetches it used more than ${sizeText(end.exceeded)} of memory`);
   } catch (error) {
@@ -75,7 +75,18 @@ export async function installConfined(install: ConfinedInstall): Promise<Program
 }
 
 /** As package managers, compilers and the kernel say it. */
-const FULL = /\bENOSPC\b|no space left on device|\bEDQUOT\b|disk quota exceeded/i;
+const FULL = /\bENOSPC\b|no space left on device/i;
+const NO_QUOTA = /\bEDQUOT\b|disk quota exceeded/i;
+/** What may be free by the time we look: a program that fails may remove what it had begun. */
+const NEARLY_FULL_BYTES = 64 * 1024 ** 2;
+
+/** True where a program says that its disk is full, and it is; a quota is not to be seen from here. */
+export async function isDiskFull(said: string, directory: string): Promise<boolean> {
+  if (NO_QUOTA.test(said)) return true;
+  if (!FULL.test(said)) return false;
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize < NEARLY_FULL_BYTES;
+}
 
 function diskFull(specifier: string, stage: string): SkepError {
   const { reason, ...next } = whyNotWritten(stage, 'ENOSPC');

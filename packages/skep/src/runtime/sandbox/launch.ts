@@ -201,12 +201,18 @@ interface Started {
 }
 
 /** Sets up everything that the program finds, lets it go and waits until it has taken the place of bubblewrap's set-up. */
-async function startProgram(launching: Launch, { child, release }: Confined): Promise<Started> {
+export async function startProgram(
+  launching: Pick<Launch, 'state' | 'complete' | 'places'> & Connecting,
+  { child, release }: Confined,
+  limitMs = LAUNCH_MS,
+): Promise<Started> {
   const { places, state, complete } = launching;
   const ended = new AbortController();
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
-  const reporting = untilFound(async () => (await readStatus(places.status)).initPid, ended.signal);
+  const initPid = async (): Promise<number | undefined> => (await readStatus(places.status)).initPid;
+  // It gets what it is to do once the state is there, which may take as long as a large copy does.
+  const reporting = state.then(() => untilFound(initPid, ended.signal, limitMs));
   const found = [connected(launching), state.then(complete)] as const;
   // It waits for nothing else, so it need not wait for us to hear of it.
   Promise.all(found).then(release, () => {});
@@ -218,11 +224,16 @@ async function startProgram(launching: Launch, { child, release }: Confined): Pr
   if (init === undefined) return { init, gates: [] };
   if (connecting.status === 'rejected') throw connecting.reason;
   const running = async () => ((await programInside(init)) === undefined ? undefined : init);
-  return { init: await untilFound(running, ended.signal), gates: connecting.value };
+  return { init: await untilFound(running, ended.signal, limitMs), gates: connecting.value };
+}
+
+interface Connecting extends Pick<Launch, 'places' | 'network'> {
+  readonly spec: Pick<WorkloadSpec, 'ports'>;
+  readonly opening: Pick<Opening, 'connected'>;
 }
 
 /** Its network, which is connected while bubblewrap sets everything else up. */
-async function connected({ places, network, spec, opening }: Launch): Promise<readonly Gate[]> {
+async function connected({ places, network, spec, opening }: Connecting): Promise<readonly Gate[]> {
   const gates = await opening.connected;
   if (network?.kind === 'connected') for (const port of spec.ports) await forwardPort(places, port);
   return gates;

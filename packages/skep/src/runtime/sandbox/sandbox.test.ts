@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { checkSpec } from './check-spec.ts';
 import { differences } from './events.ts';
-import { confinedWorkload, untilFound } from './launch.ts';
+import { confinedWorkload, startProgram, untilFound } from './launch.ts';
+import { isDiskFull } from './confined-install.ts';
 import { followFile, logTail } from './log-file.ts';
 import { packageCommand, treeManifest } from './package-trees.ts';
 import { workloadPlaces } from './places.ts';
@@ -46,6 +49,39 @@ test('waiting for the first process inside is bounded in time, however long a ma
   expect(await found).toBeUndefined();
   expect(asked).toBeLessThan(20);
 });
+
+test('bubblewrap has its time from when it is told what to do, however long that takes to be there', async () => {
+  const places = workloadPlaces(path.join(directory, 'slow'));
+  await mkdir(places.directory);
+  const limitMs = 200;
+  // In the place of what runs inside.
+  const child = spawn('/bin/sleep', ['60']);
+  const state = once(AbortSignal.timeout(2 * limitMs), 'abort').then(async () => {
+    await writeFile(places.status, `{"child-pid":${process.pid}}\n`);
+    return [];
+  });
+  const opening = { connected: Promise.resolve([]) };
+  const complete = async (): Promise<void> => {};
+  try {
+    const launching = { places, spec, network: undefined, opening, state, complete };
+    const { init } = await startProgram(launching, { child, release() {} }, limitMs);
+    expect(init).toBe(process.pid);
+  } finally {
+    child.kill();
+  }
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'a disk is full where a program says so and it has no room',
+  async () => {
+    const said = 'npm error nospc ENOSPC: no space left on device';
+    expect(await isDiskFull(said, directory)).toBe(false);
+    // Has no room for anything.
+    expect(await isDiskFull(said, '/proc')).toBe(true);
+    expect(await isDiskFull('it failed', '/proc')).toBe(false);
+    expect(await isDiskFull('write EDQUOT', directory)).toBe(true);
+  },
+);
 
 describe('confinedWorkload', () => {
   const program = confinedWorkload({
