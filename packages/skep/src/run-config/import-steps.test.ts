@@ -111,7 +111,30 @@ test.each<[string, object]>([
     { middleware_configs: [{ type: 'authorization', parameters: { config_data: {} } }] },
   ],
   ['guards otherwise', { authz_config: { version: '1.0' }, middleware_configs: [authorization] }],
+  [
+    'guards by a file beside what the keys hold',
+    {
+      authz_config: policies,
+      middleware_configs: [{ type: 'authorization', parameters: { config_path: '/x' } }],
+    },
+  ],
+  [
+    'limits elsewhere than the keys say',
+    {
+      rate_limit_config: { a: 1 },
+      middleware_configs: [{ type: 'ratelimit', parameters: { namespace: 'x' } }],
+    },
+  ],
   ['is none', { middleware_configs: ['tool-filter', null] }],
 ])('a step that %s stays, to be refused', (_name, document) => {
   expect(withSteps({ ...document })).toEqual(document);
+});
+
+test('a second step that guards otherwise stays, to be refused', () => {
+  const second = { type: 'authorization', parameters: { config_path: '/x' } };
+  const first = { type: 'authorization', parameters: { config_data: policies } };
+  expect(withSteps({ middleware_configs: [first, second] })).toEqual({
+    authz_config: policies,
+    middleware_configs: [second],
+  });
 });

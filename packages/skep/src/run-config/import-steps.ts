@@ -64,7 +64,10 @@ export function withSteps(document: Document): Document {
   for (const step of steps) {
     const said = saidBy(step);
     const agrees = said?.every(
-      ([key, value]) => isNone(taken[key]) || isNone(value) || isDeepStrictEqual(taken[key], value),
+      ([key, value]) =>
+        (isNone(taken[key]) && !isGuarded(step, taken)) ||
+        isNone(value) ||
+        isDeepStrictEqual(taken[key], value),
     );
     const forwarding = withHeaders(step, taken);
     if (said && agrees) taken = { ...taken, ...withoutEmpty(said, taken) };
@@ -93,11 +96,19 @@ function withoutEmpty(said: readonly (readonly [string, unknown])[], taken: Docu
   return Object.fromEntries(said.filter(([key, value]) => !isNone(value) || isNone(taken[key])));
 }
 
+const rowOf = (type: unknown): StepRow | undefined => STEPS.find(({ types }) => types.includes(String(type)));
+
+/** True where something else guards already what a step guards: of two sources one would be dropped. */
+function isGuarded(step: unknown, taken: Document): boolean {
+  const row = isRecord(step) ? rowOf(step['type']) : undefined;
+  return row?.guards === true && Object.values(row.keys).some((key) => !isNone(taken[key]));
+}
+
 /** What a step says, by key; undefined for one that Skep does not know. */
 function saidBy(step: unknown): readonly (readonly [string, unknown])[] | undefined {
   if (!isRecord(step) || !Object.keys(step).every((key) => key === 'type' || key === 'parameters'))
     return undefined;
-  const row = STEPS.find(({ types }) => types.includes(String(step['type'])));
+  const row = rowOf(step['type']);
   const parameters = step['parameters'] ?? {};
   if (row === undefined || !isRecord(parameters)) return undefined;
   const { keys, facts = [], guards = false, on } = row;
