@@ -28,10 +28,14 @@ export async function beginAhead(
   const { places, policy, random, self, signal, woken } = context;
   if (woken === undefined || secrets === undefined || signal.aborted) return undefined;
   const owner = ownerOf(places.stateDir);
+  const begun = new AbortController();
   try {
     const noted = openStatusRecord(config.name, context).set('starting');
     // Whoever makes anything waits for it.
     noted.catch(() => {});
+    // A command may be ended before an engine has answered. What is left then, whoever comes next removes.
+    const left = (): Promise<void> => noted.then(() => leave(config.name, context));
+    signal.addEventListener('abort', () => void left().catch(() => {}), { signal: begun.signal });
     await noteData(config, runtime, { places, owner });
     await launch(config, {
       runtime,
@@ -45,6 +49,8 @@ export async function beginAhead(
     });
   } catch {
     // The supervisor meets the same, and tells it.
+  } finally {
+    begun.abort();
   }
   return self;
 }

@@ -231,11 +231,20 @@ function endWhenIdle(
   let resumed = false;
   void options.resume.complete.then(() => (resumed = true));
   let idleRounds = 0;
+  let last: Promise<void> | undefined;
+  const isIdle = (): boolean =>
+    resumed && sockets.size === 0 && options.host.busyWith.length === 0 && !options.resume.isBusy();
+  /** A command that was killed may have left what nobody else would come for. */
+  const lookLast = async (): Promise<void> => {
+    await options.resume
+      .again()
+      .catch((error: unknown) => options.log.warn({ err: error }, 'what is left could not be looked for'));
+    if (isIdle()) ending.abort();
+    else idleRounds = 0;
+  };
   const timer = setInterval(() => {
-    const isBusy = options.host.busyWith.length > 0 || options.resume.isBusy();
-    const idle = resumed && sockets.size === 0 && !isBusy;
-    idleRounds = idle ? idleRounds + 1 : 0;
-    if (idleRounds > 2) ending.abort();
+    idleRounds = isIdle() ? idleRounds + 1 : 0;
+    if (idleRounds > 2) last ??= lookLast().finally(() => (last = undefined));
   }, options.lingerMs / 2);
   return () => clearInterval(timer);
 }
