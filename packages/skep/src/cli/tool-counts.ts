@@ -16,7 +16,8 @@ export async function readToolCounts(context: Context): Promise<ShownCounts> {
   ]);
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)]);
   try {
-    const connection = await connect(context);
+    const connection = await connect(context, signal);
+    context.signal.throwIfAborted();
     return connection ? readCounts(await exchange(connection, { op: 'counts' }, { signal })) : {};
   } catch (error) {
     context.signal.throwIfAborted();

@@ -12,6 +12,7 @@ import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } from './address.ts';
 import { testClient } from './client.fixture.ts';
+import { connect } from './connect.ts';
 import type { SupervisorClient } from './client.ts';
 import { Host } from './host.ts';
 import type { Greeting } from './protocol.ts';
@@ -269,6 +270,22 @@ describe('what does not behave like a supervisor', () => {
       await over;
     },
   );
+  test('one that does not greet is left alone by whoever only looks, in the time that has', async () => {
+    let over: Promise<unknown> | undefined;
+    await listen((peer) => void (over = once(peer.resume(), 'close')));
+    alive.add(self.pid);
+    const looking = {
+      places: where,
+      uid: process.getuid?.(),
+      platform: 'linux',
+      isAlive: () => true,
+      lacksGroups: () => false,
+      end: (pid: number, how: string) => ended.push([pid, how]),
+    } as const;
+    expect(await connect(looking, AbortSignal.timeout(100))).toBeUndefined();
+    await over;
+    expect(ended).toEqual([]);
+  });
   test('the supervisor of another state directory is never asked for anything', async () => {
     const heard: string[] = [];
     const greeting = { skep: 'supervisor', version: '1.0.0', ...self, state: '/other', data: '/other' };

@@ -44,11 +44,15 @@ export interface Connection {
 const GREETING_MS = 20_000;
 
 /**
- * Connects to the supervisor of this user's state directory; undefined where none is up. Fails with
+ * Connects to the supervisor of this user's state directory; undefined where none is up, and where `looking` aborts before
+ * it has greeted: whoever only looks ends none that hangs. Fails with
  * `supervisor/unreachable` where directories are another user's or its data lies elsewhere, with `supervisor/protocol`
  * where what answers is none.
  */
-export async function connect(options: ConnectOptions): Promise<Connection | undefined> {
+export async function connect(
+  options: ConnectOptions,
+  looking?: AbortSignal,
+): Promise<Connection | undefined> {
   const { places, uid, platform, isAlive, end } = options;
   const [address] = await Promise.all([readAddress(places, uid), refuseForeign(places, uid)]);
   if (!address) return undefined;
@@ -59,6 +63,7 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   const keeping = whatIsKept(places);
   const socket = opened.adopt(createConnection(address.socket), (one) => void one.destroy());
   socket.on('error', () => socket.destroy());
+  if (looking) addAbortSignal(looking, socket);
   try {
     await once(socket, 'connect');
   } catch {
@@ -67,7 +72,7 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   }
   const lines = readLines(socket);
   socket.setTimeout(GREETING_MS, () => {
-    if (isAlive(address)) end(address.pid, 'SIGKILL');
+    if (!looking && isAlive(address)) end(address.pid, 'SIGKILL');
     socket.destroy();
   });
   const { value: first } = await lines.next().catch((error: unknown) => {
