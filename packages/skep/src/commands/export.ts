@@ -3,6 +3,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
+import { exportedHeaders } from '../run-config/header-forward.ts';
 import { encodeExport, type RunConfig } from '../run-config/run-config.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 
@@ -10,7 +11,7 @@ export const exportCommand = defineCommand({
   usage: 'skep export [flags] NAME PATH',
   summary: 'Write the run configuration of a server to a file, or with - to the terminal',
   description: [
-    'The values of variables that the catalogue calls secret are left out; skep run --from-config asks for them again. All others, those of -e too, are written in clear.',
+    'The values of variables that the catalogue calls secret are left out; skep run --from-config asks for them again. So are headers of a server elsewhere whose names speak of a secret. All others, those of -e too, are written in clear.',
   ],
   examples: [
     { command: 'skep export time time.json', what: 'Elsewhere: skep run --from-config time.json' },
@@ -51,7 +52,13 @@ interface Exported {
 
 /** What others read is loaded only when asked for: YAML takes its time. */
 const FORMATS: Readonly<Record<'json' | 'k8s' | 'seatbelt', (config: RunConfig) => Promise<Exported>>> = {
-  json: async (config) => ({ text: encodeExport(config), notes: [], what: 'run configuration' }),
+  json: async (config) => ({
+    text: encodeExport(config),
+    notes: exportedHeaders(config).leftOut.map(
+      (name) => `the value of the header ${name} is not exported; give it again with the file`,
+    ),
+    what: 'run configuration',
+  }),
   async k8s(config) {
     const { toKubernetes } = await import('../run-config/kubernetes.ts');
     return { ...toKubernetes(config), what: 'Kubernetes MCPServer resource' };

@@ -2,7 +2,7 @@ import type { LocalPlan, RemotePlan, RunPlan } from '@skep/core/catalog/run-plan
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import type { AskValue } from './merge-env.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { hasLogin, parseHttpUrl } from '../settings/http-url.ts';
 import type { Runtime, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import {
@@ -139,12 +139,15 @@ export function parseTarget(text: string, cwd: string): Target {
 
 function parseUrl(text: string): URL {
   const url = parseHttpUrl(text);
-  if (url !== undefined && (url.username !== '' || url.password !== '')) {
-    throw new SkepError('target/invalid', {
-      message: `the address "${redactUrl(text)}" holds a login`,
-      hint: 'give what the server wants with --remote-forward-headers-secret',
-    });
-  }
-  if (url !== undefined) return url;
+  if (url !== undefined) return refuseLogin(url);
   throw new SkepError('target/invalid', { message: `invalid URL "${text}"`, hint: 'it names no host' });
+}
+
+/** The address of a server elsewhere. Fails with `target/invalid` for one that holds a login. */
+export function refuseLogin(url: URL): URL {
+  if (!hasLogin(url)) return url;
+  throw new SkepError('target/invalid', {
+    message: `the address "${redactUrl(url.href)}" holds a login`,
+    hint: 'give what the server wants with --remote-forward-headers-secret',
+  });
 }

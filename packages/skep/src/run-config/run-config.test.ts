@@ -77,6 +77,7 @@ describe('a run configuration', () => {
   });
   test.each([
     [{ ...minimal, name: '../x' }, '"name"'],
+    [{ ...minimal, remote_url: 'https://ann:pw@x.invalid/' }, '"remote_url": holds a login'],
     [{ ...minimal, transport: 'carrier-pigeon' }, '"transport"'],
     [{ ...minimal, port: 70_000 }, '"port"'],
     [{ ...minimal, host: 'example.com; rm' }, '"host"'],

@@ -5,6 +5,7 @@ import { storedRows, storedShape, toDocument, type StoredOf } from '@skep/core/s
 import { runSettings } from '../settings/run-settings.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { isOwnedBy, parseReference } from '../secrets/reference.ts';
+import { exportedHeaders } from './header-forward.ts';
 import { toolhiveLabels } from './labels.ts';
 
 type Stored = StoredOf<typeof runSettings>;
@@ -102,7 +103,8 @@ export function encodeExport(config: RunConfig): string {
   const container_labels = { ...config.container_labels, ...toolhiveLabels(config) };
   // What is kept for this workload alone is nowhere else under that name: an import asks for its value.
   const isOwned = (text: string): boolean => isOwnedBy(config.name, parseReference(text).name);
-  const { secrets = [], telemetry_config, ...others } = config;
+  const { secrets = [], telemetry_config, header_forward: _headers, ...others } = config;
+  const { kept: headers } = exportedHeaders(config);
   const owned = secrets.filter(isOwned).map((text) => parseReference(text).target);
   const shared = secrets.filter((text) => !isOwned(text));
   const elsewhere = Object.fromEntries(local.map(({ key }) => [key, undefined]));
@@ -113,6 +115,7 @@ export function encodeExport(config: RunConfig): string {
     ...(shared.length === 0 ? {} : { secrets: shared }),
     // Logins of the collector travel as little as other secrets.
     ...(telemetry_config && { telemetry_config: { ...telemetry_config, headers: undefined } }),
+    ...(headers && { header_forward: headers }),
     container_labels,
     ...elsewhere,
   });

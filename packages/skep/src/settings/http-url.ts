@@ -6,3 +6,5 @@ export function parseHttpUrl(text: string): URL | undefined {
   if (!/^https?:\/\/[^/\\?#]/i.test(text)) return undefined;
   return URL.parse(text) ?? undefined;
 }
+
+export const hasLogin = ({ username, password }: URL): boolean => username !== '' || password !== '';

@@ -2,7 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { auditShape, type AuditConfig } from '@skep/proxy/steps/audit/settings.ts';
-import { parseHttpUrl } from './http-url.ts';
+import { hasLogin, parseHttpUrl } from './http-url.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
 import { HARDENINGS } from '../permissions/hardening.ts';
 import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
@@ -43,9 +43,13 @@ const schemaVersion: shape.Shape<string> = (value, fail) => {
 
 const imageName: shape.Shape<string> = (value, fail) => shape.noNul(value, fail) || fail('is empty');
 
-const remoteUrl = shape.optional(
-  shape.textThat((url) => parseHttpUrl(url) !== undefined, 'is no http or https URL'),
-);
+const remoteUrl = shape.optional((value, fail) => {
+  const text = shape.textThat((one) => parseHttpUrl(one) !== undefined, 'is no http or https URL')(
+    value,
+    fail,
+  );
+  return hasLogin(new URL(text)) ? fail('holds a login; give what the server wants as a header') : text;
+});
 
 const packageSource = shape.exactly({
   kind: shape.oneOf('package'),
