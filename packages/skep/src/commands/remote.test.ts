@@ -9,15 +9,22 @@ const URL = 'http://127.0.0.1:9/api/mcp?key=a,b';
 const RUN = `run ${URL} --name a1`;
 const VALUE = 'hunter2-of-the-header';
 const REMOTE = { type: 'streamable-http', url: 'https://x.invalid/mcp' };
+/** An entry whose server wants a header, and is there. */
+const keyedAt = (url: string) => ({
+  remotes: [
+    {
+      ...REMOTE,
+      url,
+      headers: [{ name: 'X-Key', isRequired: true, isSecret: true, description: 'Your key' }],
+    },
+  ],
+});
 const catalogue = catalogueOf({
   'com.example/far': { remotes: [REMOTE] },
   'com.example/stream': { remotes: [{ type: 'sse', url: 'https://x.invalid/' }] },
   'com.example/near': { remotes: [{ type: 'sse', url: 'http://127.0.0.1:9/sse' }] },
-  'com.example/keyed': {
-    remotes: [
-      { ...REMOTE, headers: [{ name: 'X-Key', isRequired: true, isSecret: true, description: 'Your key' }] },
-    ],
-  },
+  'com.example/keyed': keyedAt(REMOTE.url),
+  'com.example/login': { remotes: [{ ...REMOTE, url: 'https://ann:pw@x.invalid/' }] },
   'com.example/tenant': {
     remotes: [{ type: 'sse', url: 'https://{tenant}.invalid/', variables: { tenant: { isRequired: true } } }],
   },
@@ -33,6 +40,7 @@ describe('a server elsewhere', () => {
     ['arguments', `${RUN} -- x`, 'a server elsewhere takes no arguments'],
     ['--learn', `${RUN} --learn`, '--learn watches servers that run here'],
     ['a login in its address', 'run https://ann:pw@x.invalid/', 'holds a login; give what the server wants with --remote-forward-headers-secret'],
+    ['a login in the address of its entry', 'run login', 'holds a login; give what the server wants with --remote-forward-headers-secret'],
     ['a header without a value', `${RUN} --remote-forward-headers A`, 'invalid value for --remote-forward-headers'],
     ['no name of a header', [...RUN.split(' '), '--remote-forward-headers', 'A b=c'], 'invalid header name: "A b"'],
     ['a header of the connection', `${RUN} --remote-forward-headers Host=x`, 'the header "Host" cannot be forwarded'],
@@ -94,6 +102,9 @@ describe('a server elsewhere', () => {
     expect(err).toContain('Warning: --isolate-network, --env have no effect on a server elsewhere\n');
     expect(err).toContain('Warning: the value of Authorization is saved as it is');
     expect(err).not.toContain('abc');
+    const exported = await skep.run('export a1 out.json');
+    expect(exported.err).toContain('the value of the header Authorization is not exported');
+    expect(await readFile(join(skep.cwd, 'out.json'), 'utf8')).not.toMatch(/abc|Authorization/);
   });
 
   test('keeps the value of a header from a secret in memory alone', async () => {
@@ -145,5 +156,55 @@ describe('a server elsewhere', () => {
     await skep.output('upgrade far --undo');
     expect(await url()).toBe('https://x.invalid/mcp');
     expect((await skep.run('export far out.yaml --format k8s')).err).toContain('a server elsewhere');
+  });
+
+  test('has the secrets of its headers after an upgrade, and after that is taken back', async () => {
+    const skep = await commandUnderTest({ ...secretly, catalogue });
+    await skep.output('secret set mine', { input: VALUE });
+    await skep.output('run keyed --remote-forward-headers-secret X-Key=mine');
+    await skep.write(
+      '../catalogue.json',
+      catalogueOf({ 'com.example/keyed': keyedAt('https://x.invalid/2') }),
+    );
+    await skep.output('upgrade keyed --yes');
+    const status = async (): Promise<unknown> => JSON.parse(await skep.output('status keyed --format json'));
+    expect(await status()).toMatchObject({ status: 'running', remote_url: 'https://x.invalid/2' });
+    await skep.output('upgrade keyed --undo');
+    expect(await status()).toMatchObject({ status: 'running', remote_url: 'https://x.invalid/mcp' });
+  });
+
+  test('shows no other server what it keeps for this one, unless somebody who is asked agrees', async () => {
+    const skep = await commandUnderTest({ ...secretly, catalogue });
+    await skep.output('secret set mine', { input: VALUE });
+    await skep.output(
+      'run keyed --remote-forward-headers-secret X-Key=mine --remote-forward-headers api-token=x',
+    );
+    await skep.write(
+      '../catalogue.json',
+      catalogueOf({ 'com.example/keyed': keyedAt('https://y.invalid/mcp') }),
+    );
+    const asks = ['send y.invalid the secret "mine" as X-Key', 'send y.invalid the header api-token'];
+    const { status, err: refused } = await skep.run('upgrade keyed --yes');
+    expect(status).toBe(1);
+    for (const one of asks) expect(refused).toContain(one);
+    const said = await skep.output('upgrade keyed', { agrees: true });
+    for (const one of asks) expect(said).toContain(one);
+    expect(said).toContain('https://y.invalid/mcp');
+  });
+
+  test('is upgraded to what its entry says of the new address: how it speaks, and what it needs', async () => {
+    const skep = await commandUnderTest({ catalogue });
+    await skep.output('run stream');
+    const moved = { type: 'streamable-http', url: 'https://y.invalid/mcp' };
+    await skep.write('../catalogue.json', catalogueOf({ 'com.example/stream': keyedAt(moved.url) }));
+    expect(await skep.refusal('upgrade stream --yes')).toContain('missing required header: X-Key (Your key)');
+    await skep.write('../catalogue.json', catalogueOf({ 'com.example/stream': { remotes: [moved] } }));
+    await skep.output('upgrade stream --yes');
+    const saved: unknown = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'stream.json'), 'utf8'));
+    expect(saved).toMatchObject({
+      remote_url: moved.url,
+      transport: 'streamable-http',
+      proxy_mode: 'streamable-http',
+    });
   });
 });

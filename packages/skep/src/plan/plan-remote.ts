@@ -16,7 +16,7 @@ import { proxyConfigOf } from './build-config.ts';
 import type { NewWorkload, Surroundings, UpgradePlan } from './plan.ts';
 import type { AskedRun, PlannedProxy, RunRequest } from './planned-run.ts';
 import { unusedText } from './plan-sign-in.ts';
-import type { ResolvedRemote } from './resolve-target.ts';
+import { refuseLogin, type ResolvedRemote } from './resolve-target.ts';
 import { secretsFor } from './secrets-for.ts';
 import { layer, settingsOfCatalogue } from './settings-of-run.ts';
 
@@ -44,8 +44,13 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
   around.inside?.handOver('the name of its server is looked up');
   const settings = settingsOf(asked, around);
   const values = valuesOf(runSettings, settings);
-  const url = new URL(found.url);
-  const header_forward = headersFor(values, found.plan);
+  const url = refuseLogin(new URL(found.url));
+  const header_forward = headersFor(
+    { plain: values.remoteForwardHeaders, secret: values.remoteForwardHeadersSecret },
+    found.plan,
+    (name) =>
+      `store the value with skep secret set NAME and give --remote-forward-headers-secret ${name}=NAME`,
+  );
   const isPrivate = await isPrivateHost(url);
   if (found.plan) requirePublic({ isPrivate, url: found.url, called: found.entryName }, app);
   const signInWarnings = signIn.warnings.filter((text) => text !== unusedText('skep-ca-bundle'));
@@ -92,7 +97,7 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
         remote_url: found.url,
         ...(isPrivate ? { remote_allow_private_ip: true } : {}),
         header_forward,
-        transport: values.transport === 'sse' ? 'sse' : 'streamable-http',
+        transport: transportOf(values),
         target_host: undefined,
         permission_profile: {},
         skep_ca_bundle: inputs.caBundle,
@@ -102,8 +107,8 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
 }
 
 /**
- * What a server elsewhere would be upgraded to: the address that the entry it came from names now. It keeps its headers.
- * Fails with `target/not-found`, `catalog/unusable-server` or `fetch/refused-address`, and with `target/invalid` for `to`.
+ * What a server elsewhere would be upgraded to: the address that the entry it came from names now, spoken to as that says.
+ * It keeps its headers; that another server gets to see secret ones is asked for. Fails with `run/missing-env`, `target/not-found`, `catalog/unusable-server` or `fetch/refused-address`, and with `target/invalid` for `to`.
  */
 export async function planRemoteUpgrade(
   config: RunConfig & { readonly remote_url: string },
@@ -117,9 +122,12 @@ export async function planRemoteUpgrade(
       hint: 'leave out --to',
     });
   }
-  const url = called === undefined ? config.remote_url : await addressOf({ name, called }, app, around);
+  const plan = called === undefined ? undefined : await planOf({ name, called }, app, around);
+  const url = plan?.target.url ?? config.remote_url;
+  const isMoved = url !== config.remote_url;
   const isPrivate = await isPrivateHost(new URL(url));
-  if (url !== config.remote_url) requirePublic({ isPrivate, url, called }, app);
+  if (isMoved) requirePublic({ isPrivate, url, called }, app);
+  const next = { ...config, image: url, remote_url: url, remote_allow_private_ip: isPrivate };
   const { runtime } = await around.connect(NOWHERE_HERE);
   return {
     config,
@@ -128,21 +136,54 @@ export async function planRemoteUpgrade(
     wanted: { ...config, image: url },
     missing: [],
     wishes: [],
-    configure: async () => ({ ...config, image: url, remote_url: url, remote_allow_private_ip: isPrivate }),
+    grants: isMoved ? shownTo(new URL(url), config) : [],
+    configure: async () => (plan && isMoved ? { ...next, ...saidBy(plan, config) } : next),
   };
 }
 
-async function addressOf(
+/** How the server at a new address is spoken to, and with which headers. Fails with `run/missing-env`. */
+function saidBy(plan: RemotePlan, { name, header_forward: headers = {} }: RunConfig): Partial<RunConfig> {
+  const transport = transportOf(plan);
+  const header_forward = headersFor(
+    { plain: headers.add_plaintext_headers, secret: headers.add_headers_from_secret },
+    plan,
+    (header) =>
+      `remove it with skep rm ${name}, and run it with --remote-forward-headers-secret ${header}=NAME`,
+  );
+  return { transport, proxy_mode: transport, ...(header_forward && { header_forward }) };
+}
+
+const transportOf = ({ transport }: { readonly transport?: string | undefined }): 'sse' | 'streamable-http' =>
+  transport === 'sse' ? 'sse' : 'streamable-http';
+
+/** What another server than the one before would get to see of what is kept for that. */
+function shownTo(
+  { host, origin }: URL,
+  { remote_url: before, header_forward }: RunConfig,
+): readonly string[] {
+  if (before !== undefined && new URL(before).origin === origin) return [];
+  const secrets = Object.entries(header_forward?.add_headers_from_secret ?? {});
+  const open = Object.keys(header_forward?.add_plaintext_headers ?? {}).filter(isSecretName);
+  return [
+    ...secrets.map(([header, secret]) => `send ${host} the secret "${secret}" as ${header}`),
+    ...open.map((header) => `send ${host} the header ${header}`),
+  ];
+}
+
+async function planOf(
   { name, called }: { readonly name: string; readonly called: string },
   app: AppConfig,
   { program, signal }: Surroundings,
-): Promise<string> {
+): Promise<RemotePlan> {
   const { openCatalog } = await import('../catalog/open-catalog.ts');
   const entry = await (await openCatalog({ config: app, version: program.version })).find(called, signal);
   const { runPlans } = await import('@skep/core/catalog/run-plan.ts');
   const plans = entry === undefined ? [] : runPlans(entry.document);
   const plan = plans.find((one) => 'urlVariables' in one && one.urlVariables.length === 0);
-  if (plan?.target.kind === 'remote') return plan.target.url;
+  if (plan !== undefined && 'urlVariables' in plan) {
+    refuseLogin(new URL(plan.target.url));
+    return plan;
+  }
   throw new SkepError(entry === undefined ? 'target/not-found' : 'catalog/unusable-server', {
     message: `the catalogue names no address of "${called}", which ${name} came from, any more`,
     hint: `remove the workload with skep rm ${name}, and run what you want instead of it`,
@@ -199,9 +240,17 @@ function settingsOf({ request, found }: AskedRemote, around: Surroundings): Sett
   ]);
 }
 
-/** What flags give, and what the entry says itself. */
-function headersFor(values: RunValues, plan: RemotePlan | undefined): HeaderForward | undefined {
-  const { remoteForwardHeaders: plain = {}, remoteForwardHeadersSecret: secret = {} } = values;
+interface GivenHeaders {
+  readonly plain: Readonly<Record<string, string>> | undefined;
+  readonly secret: Readonly<Record<string, string>> | undefined;
+}
+
+/** What was given, and what the entry says itself. */
+function headersFor(
+  { plain = {}, secret = {} }: GivenHeaders,
+  plan: RemotePlan | undefined,
+  hintFor: (name: string) => string,
+): HeaderForward | undefined {
   const requirements = plan?.headers ?? [];
   const defaults = requirements.flatMap(({ name, default: value }) =>
     value === undefined ? [] : [[name, value]],
@@ -218,7 +267,7 @@ function headersFor(values: RunValues, plan: RemotePlan | undefined): HeaderForw
     const about = missing.length === 1 && first.description !== undefined ? ` (${first.description})` : '';
     throw new SkepError('run/missing-env', {
       message: `missing required header${missing.length > 1 ? 's' : ''}: ${printable(names + about)}`,
-      hint: `store the value with skep secret set NAME and give --remote-forward-headers-secret ${printable(first.name)}=NAME`,
+      hint: hintFor(printable(first.name)),
     });
   }
   const spare = defaults.filter(([name = '']) => !given.has(name.toLowerCase()));

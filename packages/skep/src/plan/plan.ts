@@ -77,6 +77,8 @@ export interface UpgradePlan {
   readonly missing: readonly Requirement[];
   /** What the catalogue now wishes and the workload was not granted, or no longer needs: a line each. */
   readonly wishes: readonly string[];
+  /** What it would give away that its person has not granted, a phrase each: nobody agrees to that without being asked. */
+  readonly grants?: readonly string[];
   /** What is saved, once it is prepared and its variables are known. */
   readonly configure: (prepared: Prepared, env: Readonly<Record<string, string>>) => Promise<RunConfig>;
 }

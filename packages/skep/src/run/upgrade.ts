@@ -7,6 +7,7 @@ import { loadAppConfig } from '../config/app-config.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import type { UpgradePlan } from '../plan/plan.ts';
 import { planUpgrade, versionText, type UpgradeRequest } from '../plan/plan-upgrade.ts';
+import { requireConsent } from '../plan/plan-permissions.ts';
 import { preparationOf, sourceOf } from '../plan/preparation.ts';
 import { settingsOfMachine } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
@@ -156,7 +157,7 @@ async function discard(prepared: Prepared, runtime: Runtime, { context, name }: 
 
 /** Says what changes and asks; the configuration to be saved, or undefined where that was all. */
 async function agree(
-  { config, missing, wishes, configure }: UpgradePlan,
+  { config, missing, wishes, grants = [], configure }: UpgradePlan,
   prepared: Prepared,
   { yes, dryRun, name, context }: UpgradeChoice & Work,
 ): Promise<RunConfig | undefined> {
@@ -165,10 +166,16 @@ async function agree(
   const [from, to] = [printable(versionText(config)), printable(versionText(shown))];
   const change = from === to ? `${to}, whose content has changed` : `${from} → ${to}`;
   const kept = `It keeps the rights it has; skep rm ${name} and skep run grant others, and keep its data.`;
-  const notes = wishes.length === 0 ? [] : [...wishes, kept];
+  const notes = [
+    ...grants.map((grant) => `It asks to ${grant}.`),
+    ...(wishes.length === 0 ? [] : [...wishes, kept]),
+  ];
   tellLines([`${name}: ${change}`, ...notes.map((note) => `  ${printable(note)}`)], terminal);
   if (dryRun) return undefined;
-  if (!yes) {
+  if (yes) {
+    const hint = 'upgrade it without --yes, which asks';
+    await requireConsent({ who: `the new ${name}`, grants, hint, confirm: undefined });
+  } else {
     if (!confirm) {
       throw new SkepError('usage/missing-argument', {
         message: 'an upgrade asks first, and nobody can be asked here',
