@@ -2,6 +2,8 @@ import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, controlsIn, type MachineUnderTest } from '../command-under-test.fixture.ts';
+import { saveRunConfig } from '../run-config/file.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 
 async function machine(given: MachineUnderTest = {}) {
@@ -87,6 +89,16 @@ describe('a value', () => {
     await skep.output('secret set x', { input: 'y'.repeat(1024 * 1024) });
     expect((await skep.output('secret get x')).length).toBe(1024 * 1024 + 1);
   });
+});
+
+test('of the header of a server elsewhere: whoever changes or deletes it is told what uses it', async () => {
+  const { skep } = await machine(quick);
+  const remote = { image: 'https://x.invalid/', remote_url: 'https://x.invalid/', transport: 'sse' };
+  const header_forward = { add_headers_from_secret: { 'X-Key': 'mine' } };
+  await saveRunConfig(skep.places, decodeRunConfig({ name: 'a1', ...remote, header_forward }, 'test'));
+  const { err } = await skep.run('secret set mine', { input: 'x' });
+  expect(err).toContain('a1 uses it and gets the new value when restarted');
+  expect((await skep.run('secret delete mine')).err).toContain('a1 cannot be started without it');
 });
 
 describe('names', () => {
