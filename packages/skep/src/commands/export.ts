@@ -3,8 +3,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { exportedHeaders } from '../run-config/header-forward.ts';
-import { encodeExport, type RunConfig } from '../run-config/run-config.ts';
+import { encodeExport, exportedHeaders, type RunConfig } from '../run-config/run-config.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 
 export const exportCommand = defineCommand({

@@ -1,5 +1,4 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isSecretName } from '@skep/core/log/redact.ts';
 import { checkName, formatReference } from '../secrets/reference.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from './run-config.ts';
@@ -79,18 +78,6 @@ function checkValue(name: string, value: string): void {
 
 function invalid(message: string, hint: string): SkepError {
   return new SkepError('usage/invalid-value', { message, hint });
-}
-
-/** The headers as they are exported, and the names of those whose values would tell a secret, which are not. */
-export function exportedHeaders({ header_forward: headers }: Pick<RunConfig, 'header_forward'>): {
-  readonly kept: HeaderForward | undefined;
-  readonly leftOut: readonly string[];
-} {
-  const plain = Object.entries(headers?.add_plaintext_headers ?? {});
-  const leftOut = plain.map(([name]) => name).filter(isSecretName);
-  if (headers === undefined || leftOut.length === 0) return { kept: headers, leftOut };
-  const open = Object.fromEntries(plain.filter(([name]) => !isSecretName(name)));
-  return { kept: checkHeaders({ ...headers, add_plaintext_headers: open }), leftOut };
 }
 
 /** Where the value of a header is among the secrets of a start. */

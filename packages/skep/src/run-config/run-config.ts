@@ -1,3 +1,4 @@
+import { isSecretName } from '@skep/core/log/redact.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { memberPlace } from '@skep/core/json/member-place.ts';
@@ -5,7 +6,6 @@ import { storedRows, storedShape, toDocument, type StoredOf } from '@skep/core/s
 import { runSettings } from '../settings/run-settings.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { isOwnedBy, parseReference } from '../secrets/reference.ts';
-import { exportedHeaders } from './header-forward.ts';
 import { toolhiveLabels } from './labels.ts';
 
 type Stored = StoredOf<typeof runSettings>;
@@ -119,4 +119,21 @@ export function encodeExport(config: RunConfig): string {
     container_labels,
     ...elsewhere,
   });
+}
+
+/** The headers as they are exported, and the names of those whose values would tell a secret, which are not. */
+export function exportedHeaders({ header_forward: headers }: Pick<RunConfig, 'header_forward'>): {
+  readonly kept: RunConfig['header_forward'];
+  readonly leftOut: readonly string[];
+} {
+  const plain = Object.entries(headers?.add_plaintext_headers ?? {});
+  const leftOut = plain.map(([name]) => name).filter(isSecretName);
+  if (headers === undefined || leftOut.length === 0) return { kept: headers, leftOut };
+  const open = plain.filter(([name]) => !isSecretName(name));
+  const { add_headers_from_secret: hidden } = headers;
+  const kept = {
+    ...(open.length > 0 && { add_plaintext_headers: Object.fromEntries(open) }),
+    ...(hidden && { add_headers_from_secret: hidden }),
+  };
+  return { kept: Object.keys(kept).length === 0 ? undefined : kept, leftOut };
 }
