@@ -132,7 +132,7 @@ describe('a call', () => {
       );
       const post = kind.startsWith('sse') ? await overSse(it.proxy) : await overHttp(it.proxy);
       for (const name of ['fine', 'bad', 'slow']) await post(call(name));
-      const events = (await it.events(4)).filter(({ type }) => type === 'mcp_tool_call');
+      const events = (await it.events(5)).filter(({ type }) => type === 'mcp_tool_call');
       expect(events.map(({ target, outcome }) => [target['name'], outcome])).toEqual([
         ['fine', 'success'],
         ['bad', 'application_error'],
