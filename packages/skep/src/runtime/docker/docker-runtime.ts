@@ -340,7 +340,7 @@ export class DockerRuntime implements Runtime {
   async inspect(name: string): Promise<Observed | undefined> {
     const seen = await inspect(this.#client, name);
     // A command may have made it for this process.
-    if (seen?.labels[NETWORK_LABEL] !== undefined && seen.labels[ISOLATION_LABEL] === undefined)
+    if (seen?.labels[NETWORK_LABEL] !== undefined && seen.labels[ISOLATION_LABEL] !== 'true')
       this.#gaveNetwork = true;
     return seen;
   }
