@@ -198,7 +198,8 @@ export class Host {
     const { places, log } = this.#deps;
     this.#ends.set(name, word);
     const status = await readStatus(places, name).catch(() => undefined);
-    if (word === 'removing' && status === undefined) return;
+    // One whose start failed is removed by the next run of its name, too.
+    if (word === 'removing' && (status === undefined || status.status === 'error')) return;
     await this.record(name)
       .set(word)
       .catch((error: unknown) => log.warn({ err: error, workload: name }, 'its end could not be noted'));
