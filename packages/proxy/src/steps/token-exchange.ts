@@ -5,6 +5,7 @@ import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import type { Part, PartServices } from './part.ts';
+import { FORWARDED, HOP_BY_HOP } from '../backend/http/hop-headers.ts';
 
 /** How a client's token becomes one for the server (docs/behaviour/proxy.md#token-exchange). */
 export interface TokenExchangeSettings extends ExchangeSettings {
@@ -27,31 +28,17 @@ const MAX_NAME_CHARACTERS = 256;
 
 /** What the connection, the proxy or MCP itself says with them. */
 const TAKEN = new Set([
-  'connection',
+  ...HOP_BY_HOP,
+  ...FORWARDED,
   'content-length',
   'content-type',
   'expect',
-  'forwarded',
   'host',
-  'http2-settings',
-  'keep-alive',
   'last-event-id',
   'mcp-method',
   'mcp-name',
   'mcp-protocol-version',
   'mcp-session-id',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-proto',
   'x-real-ip',
 ]);
 

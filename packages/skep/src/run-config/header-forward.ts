@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { HOP_BY_HOP } from '@skep/proxy/backend/http/hop-headers.ts';
 import { checkName, formatReference } from '../secrets/reference.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from './run-config.ts';
@@ -13,17 +14,8 @@ const MAX_VALUE_CHARS = 8_192;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
 /** The proxy's own, of the connection or of MCP (docs/behaviour/proxy.md#remote-servers). */
 const REFUSED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   'host',
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'upgrade',
-  'http2-settings',
-  'proxy-authorization',
-  'proxy-authenticate',
-  'proxy-connection',
-  'transfer-encoding',
   'content-length',
   'forwarded',
   'x-forwarded-for',

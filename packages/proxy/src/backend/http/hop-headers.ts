@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from '
 import type { HttpBackend } from '../backend.ts';
 
 /** Meant for one hop only (RFC 9110 §7.6.1), besides what `Connection` names. */
-const HOP_BY_HOP = new Set([
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -16,7 +16,7 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /** Set by the proxy itself, whatever the client claims. */
-const FORWARDED = new Set([
+export const FORWARDED: ReadonlySet<string> = new Set([
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
