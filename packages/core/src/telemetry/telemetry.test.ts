@@ -1,45 +1,20 @@
-import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { silentLog } from '../log/log.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { ActiveSpan } from './active-span.ts';
+import { collectorOfFile } from './collector.fixture.ts';
 import { openTelemetry } from './open-telemetry.ts';
 import type { TelemetrySettings } from './telemetry.ts';
 
-interface Received {
-  readonly path: string;
-  readonly body: string;
-}
-
-const received: Received[] = [];
-let status = 200;
-const collector = createServer((request, response) => {
-  let body = '';
-  request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-  request.on('end', () => {
-    received.push({ path: request.url ?? '', body });
-    response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
-  });
-});
-let endpoint = '';
-beforeAll(async () => {
-  collector.listen(0, '127.0.0.1');
-  await once(collector, 'listening');
-  const address = collector.address();
-  endpoint = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
-});
-afterAll(async () => {
-  collector.closeAllConnections();
-  collector.close();
-  await once(collector, 'close');
-});
+const collector = collectorOfFile();
+const { received } = collector;
 
 const settings = (given: Partial<TelemetrySettings> = {}): TelemetrySettings => ({
   serviceName: 'skep-test',
   serviceVersion: '1.2.3',
-  endpoint: { url: endpoint },
+  endpoint: { url: collector.endpoint },
   tracing: { sampling: 1 },
   metrics: 'on',
   ...given,
@@ -120,7 +95,7 @@ test('a failed span carries the code of the failure and none of its text', async
 });
 
 test('a collector that refuses is reported once, and again when it is back', async () => {
-  status = 400;
+  collector.status = 400;
   const lines: string[] = [];
   const log = {
     ...silentLog,
@@ -133,9 +108,9 @@ test('a collector that refuses is reported once, and again when it is back', asy
   });
   telemetry.meter?.createCounter('skep.things').add(1);
   received.length = 0;
-  while (received.length < 3) await once(collector, 'request');
-  status = 200;
-  while (lines.length < 2) await once(collector, 'request');
+  while (received.length < 3) await once(collector.server, 'request');
+  collector.status = 200;
+  while (lines.length < 2) await once(collector.server, 'request');
   await telemetry.close();
   expect(lines).toEqual(['warn telemetry cannot be sent', 'info telemetry is sent again']);
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { collectorOfFile } from '@skep/core/telemetry/collector.fixture.ts';
 import type { Backend } from '../backend/backend.ts';
 import type { Step } from '../call/chain.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
@@ -24,33 +25,13 @@ interface RawSpan extends Omit<Span, 'attributes'> {
   readonly attributes: readonly { readonly key: string; readonly value: object }[];
 }
 
-/** A collector of OTLP over HTTP, in JSON. */
-const received: { readonly path: string; readonly body: string; readonly key: string | undefined }[] = [];
-const collector = createServer((request, response) => {
-  let body = '';
-  request.on('data', (chunk: Buffer) => (body += chunk.toString()));
-  request.on('end', () => {
-    received.push({ path: request.url ?? '', body, key: request.headers['x-key']?.toString() });
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-  });
-});
-let endpoint = '';
-beforeAll(async () => {
-  collector.listen(0, '127.0.0.1');
-  await once(collector, 'listening');
-  const address = collector.address();
-  endpoint = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
-});
-afterAll(async () => {
-  collector.closeAllConnections();
-  collector.close();
-  await once(collector, 'close');
-});
+const collector = collectorOfFile();
+const { received } = collector;
 
 const settings = (given: Partial<ProxyTelemetry> = {}): ProxyTelemetry => ({
   serviceName: 'skep-test',
   serviceVersion: '1.2.3',
-  endpoint: { url: endpoint },
+  endpoint: { url: collector.endpoint },
   headers: {},
   attributes: {},
   tracing: { sampling: 1 },
