@@ -6,7 +6,7 @@ import { readText } from '@skep/core/files/read-limited.ts';
 /** Which `http:` addresses of an identity provider are accepted. `https:` always is. */
 export type PlainHttp = 'never' | 'loopback' | 'any';
 
-export interface IssuerFetchOptions extends Pick<Connections, 'allowPrivate' | 'resolve' | 'ca'> {
+export interface IssuerFetchOptions extends Omit<Connections, 'verify'> {
   readonly plainHttp: PlainHttp;
   /** A file whose content is sent as bearer token; read for every request, because such tokens rotate. */
   readonly tokenFile?: string | undefined;
@@ -15,9 +15,9 @@ export interface IssuerFetchOptions extends Pick<Connections, 'allowPrivate' | '
 }
 
 export interface IssuerRequest {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'PUT';
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: URLSearchParams | undefined;
+  readonly body?: URLSearchParams | string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

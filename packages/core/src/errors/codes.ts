@@ -222,6 +222,18 @@ export const CODES = {
   'auth/unavailable': row(503, 'the identity provider does not answer', 'try again in a few seconds'),
   'auth/exchange-refused': row(401, 'token exchange failed', 'sign in again; the log says what the token endpoint answered'),
   'auth/insufficient-scope': row(403, 'insufficient scope', 'ask for a token with the named scope'),
+  // signing in to what is elsewhere; whoever tells a person says the command in the hint
+  'auth/not-signed-in': row(401, 'nobody is signed in', 'sign in first'),
+  'auth/sign-in-ended': row(401, 'the sign-in has ended', 'sign in again'),
+  'auth/no-sign-in': row(502, 'the server offers no way to sign in', 'give a token, or name its issuer'),
+  'auth/bad-metadata': row(502, 'what the server says about signing in cannot be used', 'tell whoever runs the server'),
+  'auth/client-needed': row(400, 'the authorization server registers no clients by itself', 'register one there and give its client id'),
+  'auth/client-refused': row(403, 'the authorization server refuses the client', 'check the client id and the client secret'),
+  'auth/sign-in-refused': row(403, 'the authorization server refused the sign-in', 'ask whoever runs it what is missing'),
+  'auth/sign-in-timeout': row(504, 'nobody signed in in time', 'sign in again; a longer time can be given'),
+  'auth/callback-port': row(409, 'the port for the answer of the browser is not available', 'end what uses it, or give another callback port'),
+  'auth/no-person': row(400, 'signing in needs a person', 'sign in at a terminal'),
+  'auth/bad-answer': row(502, 'the authorization server answered something unexpected', 'tell whoever runs it'),
   'claims/invalid': row(400, 'invalid claims', 'map each claim to a string or a list of strings'),
 
   // what a caller may do in a registry

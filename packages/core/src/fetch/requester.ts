@@ -39,7 +39,7 @@ export interface ClientIdentity {
 }
 
 export interface Sending {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'PUT';
   readonly body?: string | undefined;
   /** Asked for each address, so that credentials never travel to another one. */
   readonly showTo: (url: URL) => Shown | Promise<Shown>;
@@ -50,7 +50,7 @@ export interface Sending {
 
 export interface StreamedAnswer {
   readonly status: number;
-  /** Lower-case names; the first value of a repeated header. */
+  /** Lower-case names; the first value of a repeated header, all of `www-authenticate` (RFC 9110 §5.3). */
   readonly headers: Readonly<Record<string, string>>;
   /** As it was sent. Must be read to its end, or `drop` called. */
   readonly body: Readable;
@@ -175,7 +175,10 @@ interface SendingOnce extends Omit<Sending, 'showTo' | 'redirects'> {
 async function sendOnce(url: URL, { body: sent, ...sending }: SendingOnce): Promise<StreamedAnswer> {
   try {
     const body = await receiveHead(url, sending, sent);
-    const headers = Object.entries(body.headersDistinct).map(([name, values]) => [name, values?.[0] ?? '']);
+    const headers = Object.entries(body.headersDistinct).map(([name, values = []]) => [
+      name,
+      name === 'www-authenticate' ? values.join(', ') : (values[0] ?? ''),
+    ]);
     // Destroying it is an error to whoever reads it, which is nobody.
     const drop = (): void => void body.on('error', () => undefined).destroy();
     const status = body.statusCode ?? 502;
