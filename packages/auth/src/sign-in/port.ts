@@ -104,6 +104,10 @@ export interface KeptSignIn {
   readonly refreshToken?: string | undefined;
   /** Who signed in, where the server said so. */
   readonly subject?: string | undefined;
+  /** What the resource wanted besides, when it refused a token with `insufficient_scope`; the next sign-in asks for it. */
+  readonly wanted?: readonly string[] | undefined;
+  /** How often a person was asked for these scopes because the resource wanted more (MCP, step-up authorization). */
+  readonly stepUp?: { readonly scopes: readonly string[]; readonly times: number } | undefined;
 }
 
 /** Where sign-ins are kept. */
@@ -155,11 +159,11 @@ export interface TokenSource {
    */
   readonly token: () => Promise<string>;
   /**
-   * Tells that the resource refused a token with 401. The token to try once more; undefined where there is no other. `challenge`
-   * is the answer's `WWW-Authenticate`.
+   * Tells that the resource refused a token, with 401, or with 403 for want of scopes. The token to try once more; undefined where
+   * there is no other. `challenge` is the answer's `WWW-Authenticate`; the scopes it wants are kept for the next sign-in.
    */
   readonly refused: (token: string, challenge?: string) => Promise<string | undefined>;
   readonly state: () => SignInState;
-  /** Ends timers and requests under way. Idempotent. */
+  /** Ends timers. A refresh under way goes on, because what it gets must be kept. Idempotent. */
   readonly close: () => void;
 }

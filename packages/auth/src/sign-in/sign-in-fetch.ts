@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isPublicAddress, type Resolve } from '@skep/core/fetch/address-guard.ts';
+import { openRequester, withDeadline } from '@skep/core/fetch/requester.ts';
 import { bare, type ForwardProxies } from '@skep/core/fetch/tunnel.ts';
 import { createIssuerFetch, type IssuerFetch, type PlainHttp } from '../token/issuer-fetch.ts';
 
@@ -11,10 +12,25 @@ export interface SignInFetch {
   readonly open: IssuerFetch['fetch'];
   /** For addresses that a server gave; fails with `fetch/refused-address` for private ones. */
   readonly guarded: IssuerFetch['fetch'];
+  /** Status and headers of an answer of the resource, whose body nobody waits for. */
+  readonly head: (url: URL, request: HeadRequest) => Promise<Head>;
   /** Whether all addresses of the host are private; false where it has none. */
   readonly isPrivate: (url: URL) => Promise<boolean>;
   /** Ends kept connections. Idempotent. */
   readonly close: () => void;
+}
+
+interface HeadRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Header names are lower-case. */
+export interface Head {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface SignInFetchOptions {
@@ -36,11 +52,19 @@ export function createSignInFetch(options: SignInFetchOptions = {}): SignInFetch
   const resource = createIssuerFetch({ ...given, plainHttp: 'any', allowPrivate: true });
   const open = createIssuerFetch({ ...given, plainHttp, allowPrivate: true });
   const guarded = createIssuerFetch({ ...given, plainHttp, allowPrivate: false });
+  const probes = openRequester({ ...proxies, ca, resolve, allowPrivate: true });
   const addressesOf = resolve ?? ((host: string) => lookup(host, { all: true }));
   return {
     resource: resource.fetch,
     open: open.fetch,
     guarded: guarded.fetch,
+    head: (url, { method, headers, body, signal }) =>
+      withDeadline({ url, timeoutMs, signal }, async (inTime) => {
+        const sending = { method, body, showTo: () => ({ headers }), signal: inTime };
+        const answer = await probes.send(url, { ...sending, redirects: 'answer' });
+        answer.drop();
+        return { status: answer.status, headers: answer.headers };
+      }),
     async isPrivate(url) {
       const found = await addressesOf(bare(url.hostname)).catch(() => []);
       return found.length > 0 && found.every(({ address }) => !isPublicAddress(address));
@@ -48,6 +72,7 @@ export function createSignInFetch(options: SignInFetchOptions = {}): SignInFetch
     close() {
       resource.close();
       open.close();
+      probes.close();
       guarded.close();
     },
   };

@@ -1,13 +1,23 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { SignInServices, SignInState, SignInStore, SignInTarget, TokenSource } from './port.ts';
+import type { Code } from '@skep/core/errors/codes.ts';
+import type { Timer } from '@skep/core/time/clock.ts';
+import { causeText } from '../token/outcome.ts';
+import { tokenChallenge } from './challenge.ts';
+import type { KeptSignIn, SignInServices, SignInState, SignInStore, TokenSource } from './port.ts';
+import { isFresh, refresh, type RefreshServices } from './refresh.ts';
+import { union, wantedBy } from './scopes.ts';
 
-/** How patiently a refresh is tried again, milliseconds (docs/reference/skep.md#variables). */
+/** How patiently a refresh is tried again, milliseconds. */
 export interface RefreshPatience {
+  /** Before the second try; doubles for each further one, up to `maxMs`. */
   readonly initialMs: number;
   readonly maxMs: number;
+  /** After so long, or so many tries, the state is `auth_retrying`. */
   readonly maxElapsedMs: number;
   readonly maxTries: number;
+  /** Between two tries in that state. */
   readonly tickMs: number;
+  /** After so long in that state a person has to sign in again. */
   readonly maxRetryingMs: number;
 }
 
@@ -20,12 +30,10 @@ export const REFRESH_PATIENCE: RefreshPatience = {
   maxRetryingMs: 86_400_000,
 };
 
-export interface TokenSourceServices extends Pick<SignInServices, 'fetch' | 'clock' | 'log'> {
+export interface TokenSourceServices extends RefreshServices, Pick<SignInServices, 'log'> {
   /** In [0, 1). */
   readonly random: () => number;
   readonly patience?: RefreshPatience | undefined;
-  /** What the ways without a refresh token need to ask again: the client's key, the assertion. */
-  readonly target?: Pick<SignInTarget, 'clientKey' | 'assertion'> | undefined;
   readonly onState?: ((state: SignInState) => void) | undefined;
 }
 
@@ -35,6 +43,224 @@ export function createTokenSource(
   store: SignInStore,
   services: TokenSourceServices,
 ): TokenSource {
-  void [store, services];
-  throw new SkepError('usage/not-available', { message: `tokens of ${key}` });
+  const source = new Source(key, store, services);
+  return {
+    token: () => source.token(),
+    refused: (token, challenge) => source.refused(token, challenge),
+    state: () => source.state,
+    close: () => source.close(),
+  };
+}
+
+/** What only a person, or whoever runs the authorization server, can mend. */
+const PERMANENT: ReadonlySet<Code> = new Set([
+  'auth/client-refused',
+  'auth/sign-in-refused',
+  'auth/sign-in-ended',
+  'auth/not-signed-in',
+]);
+const RETRY_AFTER_S = 10;
+/** A token that is refused sooner after it was given is not refused because it is old. */
+const TOO_NEW_MS = 10_000;
+
+/** Refreshes that failed for a while. */
+interface Outage {
+  readonly since: number;
+  readonly tries: number;
+  readonly nextAt: number;
+  readonly error: SkepError;
+}
+
+class Source {
+  readonly #key: string;
+  readonly #store: SignInStore;
+  readonly #services: TokenSourceServices;
+  state: SignInState = 'running';
+  #kept: KeptSignIn | undefined;
+  #refreshing: Promise<KeptSignIn> | undefined;
+  #outage: Outage | undefined;
+  /** Why nothing but another sign-in helps. */
+  #ended: SkepError | undefined;
+  /** What a refresh gave that could not be stored; its old token may be worth nothing any more. */
+  #unsaved: { readonly from: KeptSignIn; readonly to: KeptSignIn } | undefined;
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(key: string, store: SignInStore, services: TokenSourceServices) {
+    this.#key = key;
+    this.#store = store;
+    this.#services = services;
+  }
+
+  async token(): Promise<string> {
+    const kept = this.#kept ?? (await this.#read());
+    const good = isFresh(kept, this.#now()) && this.#ended === undefined ? kept : await this.#renewed(kept);
+    return tokenIn(good);
+  }
+
+  async refused(token: string, header?: string): Promise<string | undefined> {
+    try {
+      const kept = this.#kept ?? (await this.#read());
+      const wanted = wantedBy(header === undefined ? undefined : await tokenChallenge(header));
+      if (wanted !== undefined) return await this.#want(wanted);
+      if (kept.accessToken !== token) return await this.token();
+      if (this.#now() - (kept.obtainedAt ?? 0) < TOO_NEW_MS) return undefined;
+      return tokenIn(await this.#refresh(kept));
+    } catch (error) {
+      if (!(error instanceof SkepError)) throw error;
+      this.#services.log.warn(
+        { reason: error.message },
+        'the server refused the token, and there is no other',
+      );
+      return undefined;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  #now(): number {
+    return this.#services.clock.now();
+  }
+
+  async #read(): Promise<KeptSignIn> {
+    const stored = await this.#store.read(this.#key);
+    if (stored === undefined) {
+      this.#enter('unauthenticated');
+      throw new SkepError('auth/not-signed-in');
+    }
+    return (this.#kept ??= stored);
+  }
+
+  /** The scopes are asked for when a person signs in the next time. */
+  async #want(scopes: readonly string[]): Promise<undefined> {
+    await this.#store.change(this.#key, (stored) =>
+      Promise.resolve(stored && { ...stored, wanted: union(stored.wanted ?? [], scopes) }),
+    );
+  }
+
+  /** A sign-in with a good token, refreshed or found in the store. While refreshing fails, the old token serves until it ends. */
+  async #renewed(seen: KeptSignIn): Promise<KeptSignIn> {
+    if (this.#ended !== undefined || this.#isWaiting()) {
+      const stored = await this.#store.read(this.#key);
+      if (stored !== undefined && stored.accessToken !== seen.accessToken) return this.#adopt(stored);
+      if (this.#ended !== undefined) throw this.#ended;
+      if (isGood(seen, this.#now())) return seen;
+      throw this.#unavailable();
+    }
+    try {
+      return await this.#refresh(seen);
+    } catch (error) {
+      if (this.#ended === undefined && isGood(seen, this.#now())) return seen;
+      throw error;
+    }
+  }
+
+  #isWaiting(): boolean {
+    return this.#refreshing === undefined && this.#outage !== undefined && this.#now() < this.#outage.nextAt;
+  }
+
+  /** Somebody else refreshed, or signed in again. */
+  async #adopt(stored: KeptSignIn): Promise<KeptSignIn> {
+    this.#recover(stored);
+    return isFresh(stored, this.#now()) ? stored : this.#renewed(stored);
+  }
+
+  /** One at a time, for all that ask. */
+  #refresh(seen: KeptSignIn): Promise<KeptSignIn> {
+    this.#refreshing ??= this.#refreshOnce(seen).finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
+  }
+
+  async #refreshOnce(seen: KeptSignIn): Promise<KeptSignIn> {
+    try {
+      const kept = await this.#store.change(this.#key, (stored) => this.#next(stored, seen));
+      if (kept === undefined) throw new SkepError('auth/not-signed-in');
+      this.#unsaved = undefined;
+      this.#recover(kept);
+      return kept;
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  /** Runs alone among all that share the store: what they have refreshed meanwhile is good for us too. */
+  async #next(stored: KeptSignIn | undefined, seen: KeptSignIn): Promise<KeptSignIn> {
+    if (stored === undefined) throw new SkepError('auth/not-signed-in');
+    if (stored.accessToken !== seen.accessToken && isFresh(stored, this.#now())) return stored;
+    if (this.#unsaved?.from.refreshToken === stored.refreshToken && this.#unsaved !== undefined)
+      return this.#unsaved.to;
+    const to = await refresh(stored, this.#services);
+    this.#unsaved = { from: stored, to };
+    return to;
+  }
+
+  #recover(kept: KeptSignIn): void {
+    this.#kept = kept;
+    this.#outage = undefined;
+    this.#ended = undefined;
+    this.#timer?.cancel();
+    this.#enter('running');
+  }
+
+  /** Decides whether and when it is tried again; the error for whoever waits. */
+  #failed(error: unknown): SkepError {
+    const failure = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });
+    this.#services.log.warn(
+      { reason: causeText(failure), code: failure.code },
+      'the sign-in could not be refreshed',
+    );
+    if (PERMANENT.has(failure.code)) return this.#end(failure);
+    const { patience = REFRESH_PATIENCE, random, clock } = this.#services;
+    const now = this.#now();
+    const { since, tries } = this.#outage ?? { since: now, tries: 0 };
+    const isLong = tries + 1 >= patience.maxTries || now - since >= patience.maxElapsedMs;
+    if (isLong && now - since >= patience.maxRetryingMs) return this.#end(failure);
+    const backOff = Math.min(patience.maxMs, patience.initialMs * 2 ** tries);
+    const delay = (isLong ? patience.tickMs : backOff) * (0.9 + random() / 5);
+    this.#outage = { since, tries: tries + 1, nextAt: now + delay, error: failure };
+    this.#timer?.cancel();
+    if (!this.#isClosed) this.#timer = clock.after(delay, () => this.#again());
+    if (isLong) this.#enter('auth_retrying');
+    return this.#unavailable();
+  }
+
+  #again(): void {
+    if (this.#kept === undefined || this.#isClosed) return;
+    // It has logged why it fails, and when it is tried again.
+    this.#refresh(this.#kept).catch(() => undefined);
+  }
+
+  #end(failure: SkepError): SkepError {
+    this.#outage = undefined;
+    this.#timer?.cancel();
+    const code = failure.code === 'auth/not-signed-in' ? failure.code : 'auth/sign-in-ended';
+    this.#ended = new SkepError(code, { message: failure.message, detail: failure.detail });
+    this.#enter('unauthenticated');
+    return this.#ended;
+  }
+
+  #unavailable(): SkepError {
+    const message = this.#outage?.error.message;
+    const detail = { retryAfterSeconds: RETRY_AFTER_S };
+    return new SkepError('auth/unavailable', { message, detail, cause: this.#outage?.error });
+  }
+
+  #enter(state: SignInState): void {
+    if (this.state === state) return;
+    this.state = state;
+    this.#services.onState?.(state);
+  }
+}
+
+/** Whether the resource would still take its token. */
+function isGood({ accessToken, expiresAt = 0 }: KeptSignIn, now: number): boolean {
+  return accessToken !== undefined && now < expiresAt;
+}
+
+function tokenIn({ accessToken }: KeptSignIn): string {
+  if (accessToken === undefined) throw new SkepError('auth/bad-answer');
+  return accessToken;
 }

@@ -66,7 +66,8 @@ export function createIssuerFetch(options: IssuerFetchOptions): IssuerFetch {
         const answer = await requester.send(url, { ...sending, redirects: 'answer' });
         const { status, headers } = answer;
         const bytes = await readLimited(answer.body, MAX_BYTES, headers['content-length']);
-        return new Response(new Uint8Array(bytes), { status, headers });
+        // 204 and its like may have no body, not even an empty one.
+        return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status, headers });
       });
     },
   };

@@ -1,0 +1,156 @@
+import * as oauth from 'oauth4webapi';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { causeText } from '../token/outcome.ts';
+import { openCallback, type CallbackServer } from './callback-server.ts';
+import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
+import type { Discovered } from './discover.ts';
+import { exchangeWith, failure } from './oauth-failure.ts';
+import { keptOf, libraryClient, withoutIdentity } from './obtained.ts';
+import type { KeptClient, KeptSignIn, Person, SignInServices, SignInTarget } from './port.ts';
+import type { Reach } from './reach.ts';
+import { redirectUri } from './register.ts';
+
+interface Way {
+  readonly target: SignInTarget;
+  readonly found: Discovered;
+  readonly chosen: ChosenClient;
+  readonly reach: Reach;
+  readonly services: SignInServices;
+}
+
+const CALLBACK_PORT = 8666;
+const TIMEOUT_MS = 30_000;
+
+/**
+ * Authorization code with PKCE (RFC 6749 §4.1, RFC 7636, RFC 8252). Fails with `auth/no-person` where nobody can be asked, with
+ * `auth/callback-port`, `auth/sign-in-timeout`, `auth/sign-in-refused` or `auth/client-refused`.
+ */
+export async function signInByBrowser(way: Way): Promise<KeptSignIn> {
+  const { target, found, reach, services } = way;
+  const { person } = services;
+  if (person === undefined) throw new SkepError('auth/no-person');
+  const { callback, chosen } = await openFor(way);
+  await using _ = callback;
+  const callbackPort = callback.port;
+  const client = await readyClient(chosen, found, { ...services, reach, way: 'browser', callbackPort });
+  const answer = await tokensFor({ ...way, client, person, callback });
+  return keptOf({ target, way: 'browser', found, client, reach }, answer, services.clock.now());
+}
+
+/** A client that is registered only now may have any port; one that others registered has the port that they were told. */
+async function openFor({
+  target,
+  chosen,
+  services,
+}: Way): Promise<{ callback: CallbackServer; chosen: ChosenClient }> {
+  const wanted = chosen.client?.registered?.callbackPort ?? target.callbackPort ?? CALLBACK_PORT;
+  try {
+    return { callback: await openCallback(wanted, services.clock), chosen };
+  } catch (error) {
+    const isOurs = chosen.kind === 'cached' || chosen.kind === 'to-register';
+    if (!isOurs || !(error instanceof SkepError)) throw error;
+    const callback = await openCallback(0, services.clock);
+    services.log.warn(
+      { wanted, port: callback.port },
+      'the callback port is not available; another one is used',
+    );
+    return { callback, chosen: { kind: 'to-register' } };
+  }
+}
+
+interface Asking extends Way {
+  readonly client: KeptClient;
+  readonly person: Person;
+  readonly callback: CallbackServer;
+}
+
+async function tokensFor(asking: Asking): Promise<oauth.TokenEndpointResponse> {
+  const { target, found, client, reach, services, callback } = asking;
+  const { server } = found;
+  const state = oauth.generateRandomState();
+  const verifier = oauth.generateRandomCodeVerifier();
+  const redirect = redirectUri(callback.port);
+  const address = await addressFor(asking, { state, verifier, redirect });
+  const library = libraryClient(client);
+  const parameters = await callback.answer({
+    ...services,
+    state,
+    timeoutMs: services.timeoutMs ?? TIMEOUT_MS,
+    check: (given) => checkAnswer(given, asking, state),
+    begin: () => show(address, asking),
+  });
+  const code = parameters.get('code') ?? undefined;
+  const secrets = [code, verifier, client.secret, state];
+  return exchangeWith(server, secrets, async () => {
+    const auth = await clientAuth(client, target.clientKey);
+    const additionalParameters = { resource: found.resourceIndicator };
+    const options = { ...reach.options, additionalParameters };
+    const answer = await oauth.authorizationCodeGrantRequest(
+      server,
+      library,
+      auth,
+      parameters,
+      redirect,
+      verifier,
+      options,
+    );
+    // Without metadata nobody knows which issuer an identity token must have.
+    const checked = found.hasIssuer ? answer : await withoutIdentity(answer);
+    return oauth.processAuthorizationCodeResponse(server, library, checked);
+  });
+}
+
+interface OneTime {
+  readonly state: string;
+  readonly verifier: string;
+  readonly redirect: string;
+}
+
+/** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2.1. Parameters of the operator replace none of these. */
+async function addressFor(
+  { target, found, client }: Asking,
+  { state, verifier, redirect }: OneTime,
+): Promise<string> {
+  const address = new URL(found.server.authorization_endpoint ?? '');
+  const scope = found.scopes.join(' ');
+  const parameters = {
+    ...target.authorizeParams,
+    ...(scope === '' ? {} : { [target.scopeParamName ?? 'scope']: scope }),
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: redirect,
+    state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    resource: found.resourceIndicator,
+  };
+  for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
+  return address.href;
+}
+
+function show(address: string, { person, services }: Asking): void {
+  person.show(address);
+  person.open?.(address).catch((error: unknown) => {
+    services.log.info({ reason: causeText(error) }, 'no browser could be opened');
+  });
+}
+
+/** The state was compared already; checks `iss` (RFC 9207) and whether the answer is an error. */
+function checkAnswer(given: URLSearchParams, { found, client }: Asking, state: string): URLSearchParams {
+  const { server, hasIssuer } = found;
+  const parameters = new URLSearchParams(given);
+  if (!hasIssuer) parameters.delete('iss');
+  try {
+    const accepted = oauth.validateAuthResponse(server, libraryClient(client), parameters, state);
+    if (accepted.has('code')) return accepted;
+  } catch (error) {
+    const said = error instanceof oauth.AuthorizationResponseError ? error : undefined;
+    if (said !== undefined)
+      throw failure(server, { error: said.error, description: said.error_description }, [state]);
+    const message = `the answer in the browser is not one of "${server.issuer}"`;
+    throw new SkepError('auth/sign-in-refused', { message });
+  }
+  throw new SkepError('auth/bad-answer', {
+    message: `"${server.issuer}" sent the browser back without a code`,
+  });
+}

@@ -1,0 +1,101 @@
+import * as oauth from 'oauth4webapi';
+import { importPKCS8 } from 'jose';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Discovered } from './discover.ts';
+import type { ClientKey, KeptClient, KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
+import type { Reach } from './reach.ts';
+import { registerClient, renewClient } from './register.ts';
+
+/** Who the client says that it is, and how that came about. */
+export interface ChosenClient {
+  readonly kind: 'given' | 'cached' | 'document' | 'to-register';
+  /** Absent until it is registered. */
+  readonly client?: KeptClient | undefined;
+}
+
+/** What an earlier try of the same sign-in has shown to be of no use. */
+export type Refused = ReadonlySet<'cached' | 'document'>;
+
+const DAY_MS = 86_400_000;
+
+/** In this order: the client given, one registered before with the same server, a document about the client, a new registration. */
+export function chooseClient(
+  target: SignInTarget,
+  found: Discovered,
+  { kept, refused }: { readonly kept: KeptSignIn | undefined; readonly refused: Refused },
+): ChosenClient {
+  const { server } = found;
+  if (target.clientId !== undefined) return { kind: 'given', client: givenClient(target, server) };
+  const isSame = kept?.issuer === server.issuer && kept.client.registered !== undefined;
+  if (isSame && !refused.has('cached')) return { kind: 'cached', client: kept.client };
+  const { clientMetadataUrl: document } = target;
+  if (document !== undefined && knowsDocuments(server) && !refused.has('document'))
+    return { kind: 'document', client: { id: document, authMethod: 'none' } };
+  return { kind: 'to-register' };
+}
+
+function knowsDocuments(server: oauth.AuthorizationServer): boolean {
+  return server['client_id_metadata_document_supported'] === true;
+}
+
+function givenClient(target: SignInTarget, server: oauth.AuthorizationServer): KeptClient {
+  const { clientId: id = '', clientSecret: secret, clientKey } = target;
+  if (clientKey !== undefined) return { id, authMethod: 'private_key_jwt' };
+  if (secret === undefined) return { id, authMethod: 'none' };
+  const methods: unknown = server.token_endpoint_auth_methods_supported;
+  const isPost =
+    Array.isArray(methods) &&
+    methods.includes('client_secret_post') &&
+    !methods.includes('client_secret_basic');
+  return { id, secret, authMethod: isPost ? 'client_secret_post' : 'client_secret_basic' };
+}
+
+interface Registering extends Pick<SignInServices, 'clock' | 'log'> {
+  readonly reach: Reach;
+  readonly way: SignInWay;
+  readonly callbackPort?: number | undefined;
+}
+
+/**
+ * The client to sign in with: registers one where that was chosen, and renews a registration whose secret ends within a day. Errors as
+ * `registerClient`.
+ */
+export async function readyClient(
+  chosen: ChosenClient,
+  found: Discovered,
+  { reach, way, callbackPort, clock, log }: Registering,
+): Promise<KeptClient> {
+  const registration = { server: found.server, way, scopes: found.scopes, callbackPort };
+  const { client } = chosen;
+  if (client === undefined) return registerClient(registration, reach);
+  const end = client.registered?.secretExpiresAt ?? Infinity;
+  if (end - clock.now() > DAY_MS) return client;
+  try {
+    return await renewClient(client, registration, reach);
+  } catch (error) {
+    if (!(error instanceof SkepError)) throw error;
+    log.info({ issuer: found.server.issuer, reason: error.message }, 'the client is registered anew');
+    return registerClient(registration, reach);
+  }
+}
+
+/** How a client proves at the token endpoint who it is. Fails with `auth/client-refused` where it lacks what it needs for that. */
+export async function clientAuth(client: KeptClient, key: ClientKey | undefined): Promise<oauth.ClientAuth> {
+  if (client.authMethod === 'private_key_jwt') {
+    if (key === undefined) throw lacking(client, 'its private key');
+    const { pem, algorithm, keyId } = key;
+    const imported = await importPKCS8(pem, algorithm).catch(() => {
+      throw lacking(client, `a private key for ${algorithm} (PKCS #8, PEM)`);
+    });
+    return oauth.PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
+  }
+  if (client.authMethod === 'none') return oauth.None();
+  if (client.secret === undefined) throw lacking(client, 'its secret');
+  return client.authMethod === 'client_secret_post'
+    ? oauth.ClientSecretPost(client.secret)
+    : oauth.ClientSecretBasic(client.secret);
+}
+
+function lacking(client: KeptClient, what: string): SkepError {
+  return new SkepError('auth/client-refused', { message: `client "${client.id}" lacks ${what}` });
+}

@@ -1,0 +1,76 @@
+import * as oauth from 'oauth4webapi';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
+import type { Discovered } from './discover.ts';
+import { exchangeWith } from './oauth-failure.ts';
+import { keptOf, libraryClient } from './obtained.ts';
+import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
+import type { Reach } from './reach.ts';
+
+interface Way {
+  readonly target: SignInTarget;
+  readonly found: Discovered;
+  readonly chosen: ChosenClient;
+  readonly reach: Reach;
+  readonly services: SignInServices;
+}
+
+/** RFC 8628 §3.2 and §3.5. */
+const INTERVAL_S = 5;
+const MAX_LIFE_S = 3_600;
+
+/**
+ * Device grant (RFC 8628): shows a code, which a person types elsewhere, and asks until that was done. Fails with `auth/no-person`,
+ * `auth/sign-in-timeout` when the code ends before, or `auth/sign-in-refused`.
+ */
+export async function signInByDevice({ target, found, chosen, reach, services }: Way): Promise<KeptSignIn> {
+  const { clock, person, signal, timeoutMs = Infinity } = services;
+  if (person?.showCode === undefined) throw new SkepError('auth/no-person');
+  const { server, scopes, resourceIndicator: resource } = found;
+  const client = await readyClient(chosen, found, { ...services, reach, way: 'device' });
+  const auth = await clientAuth(client, target.clientKey);
+  const library = libraryClient(client);
+  const scope = scopes.length === 0 ? {} : { [target.scopeParamName ?? 'scope']: scopes.join(' ') };
+  const code = await exchangeWith(server, [client.secret], async () => {
+    const parameters = { ...scope, resource };
+    const answer = await oauth.deviceAuthorizationRequest(server, library, auth, parameters, reach.options);
+    return oauth.processDeviceAuthorizationResponse(server, library, answer);
+  });
+  person.showCode(code.verification_uri, code.user_code, code.verification_uri_complete);
+  const lifeMs = Math.min(code.expires_in, MAX_LIFE_S) * 1_000;
+  const until = clock.now() + Math.min(lifeMs, timeoutMs);
+  const secrets = [code.device_code, client.secret];
+  const ask = async (): Promise<oauth.TokenEndpointResponse> => {
+    const options = { ...reach.options, additionalParameters: { resource } };
+    const answer = await oauth.deviceCodeGrantRequest(server, library, auth, code.device_code, options);
+    return oauth.processDeviceCodeResponse(server, library, answer);
+  };
+  let intervalS = code.interval ?? INTERVAL_S;
+  for (;;) {
+    await clock.sleep(intervalS * 1_000, signal);
+    if (clock.now() >= until)
+      throw new SkepError('auth/sign-in-timeout', { message: 'nobody typed the code in time' });
+    try {
+      const answer = await exchangeWith(server, secrets, ask);
+      return keptOf({ target, way: 'device', found, client, reach }, answer, clock.now());
+    } catch (error) {
+      signal?.throwIfAborted();
+      intervalS += pause(error);
+    }
+  }
+}
+
+/** How much longer to wait from now on, in seconds. Fails with the error where asking again is of no use. */
+function pause(error: unknown): number {
+  const said = error instanceof SkepError ? error.detail['error'] : undefined;
+  if (said === 'authorization_pending') return 0;
+  if (said === 'expired_token')
+    throw new SkepError('auth/sign-in-timeout', { message: 'nobody typed the code in time' });
+  // RFC 8628 §3.5: a server that cannot be reached is asked less often, too.
+  if (said === 'slow_down' || hasCode(error, 'auth/unavailable') || isOfNetwork(error)) return INTERVAL_S;
+  throw error;
+}
+
+function isOfNetwork(error: unknown): boolean {
+  return hasCode(error, 'fetch/unreachable') || hasCode(error, 'fetch/timeout');
+}

@@ -1,0 +1,116 @@
+import * as oauth from 'oauth4webapi';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { shownUrl } from '@skep/core/fetch/requester.ts';
+import { withPlainNames } from '@skep/core/json/scan.ts';
+import type { IssuerRequest } from '../token/issuer-fetch.ts';
+import type { SignInServices, SignInTarget } from './port.ts';
+import type { SignInFetch } from './sign-in-fetch.ts';
+
+/** The addresses that one sign-in may ask, and how carefully. */
+export interface Reach {
+  /** The endpoints may have private addresses, because the operator named such a resource or issuer. */
+  readonly mayBePrivate: boolean;
+  /** Redirects are not followed. Errors as `IssuerFetch.fetch`. */
+  readonly send: (url: string, request?: IssuerRequest) => Promise<Response>;
+  /** A document; follows redirects to the same host. Fails with `auth/bad-metadata` for any other. */
+  readonly read: (url: string) => Promise<Response>;
+  /** For the functions of oauth4webapi. */
+  readonly options: OAuthOptions;
+}
+
+/** `allowInsecureRequests` only says that our own fetch decides which plain addresses are asked. */
+export interface OAuthOptions {
+  readonly [oauth.customFetch]: (url: string, options: RequestOptions) => Promise<Response>;
+  readonly [oauth.allowInsecureRequests]: true;
+}
+
+type RequestOptions = oauth.CustomFetchOptions<string, URLSearchParams | string | undefined>;
+
+const MAX_REDIRECTS = 10;
+
+/**
+ * What the operator named is asked wherever it is. What a server named is asked only at public addresses, unless the operator
+ * named a private resource or issuer. `known` is what an earlier sign-in found out about that.
+ */
+export async function openReach(
+  target: SignInTarget,
+  { fetch, signal }: Pick<SignInServices, 'fetch' | 'signal'>,
+  known?: boolean,
+): Promise<Reach> {
+  const { resource, issuer, authorizeUrl, tokenUrl } = target;
+  const vouchesAt = target.assertion?.kind === 'identity' ? target.assertion.tokenUrl : undefined;
+  const named = [issuer, authorizeUrl, tokenUrl].filter((one) => one !== undefined).map(parsedUrl);
+  const own = parsedUrl(resource);
+  const mayBePrivate = known ?? (await somePrivate([own, ...named], fetch));
+  const origins = new Set(
+    [...named, ...(vouchesAt === undefined ? [] : [parsedUrl(vouchesAt)])].map(originOf),
+  );
+  const send: Reach['send'] = (url, request = {}) => {
+    const { origin } = parsedUrl(url);
+    const chosen =
+      origin === own.origin
+        ? fetch.resource
+        : origins.has(origin) || mayBePrivate
+          ? fetch.open
+          : fetch.guarded;
+    return chosen(url, { ...request, signal: request.signal ?? signal });
+  };
+  return { mayBePrivate, send, read: (url) => readFollowing(url, send), options: optionsFor(send) };
+}
+
+async function somePrivate(urls: readonly URL[], fetch: SignInFetch): Promise<boolean> {
+  const found = await Promise.all(urls.map((url) => fetch.isPrivate(url)));
+  return found.includes(true);
+}
+
+function originOf({ origin }: URL): string {
+  return origin;
+}
+
+/** Fails with `fetch/invalid-url`. */
+export function parsedUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/u.test(url.protocol))
+    throw new SkepError('fetch/invalid-url', { message: `"${text.slice(0, 200)}" is no http or https URL` });
+  return url;
+}
+
+async function readFollowing(first: string, send: Reach['send']): Promise<Response> {
+  let url = parsedUrl(first);
+  for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
+    const answer = await send(url.href, { headers: { accept: 'application/json' } });
+    const location = answer.headers.get('location');
+    if (answer.status < 300 || answer.status > 399 || location === null) return plain(answer);
+    const next = URL.parse(location, url.href);
+    const isSame = next?.host === url.host && (next.protocol === url.protocol || next.protocol === 'https:');
+    if (next === null || !isSame)
+      throw new SkepError('auth/bad-metadata', { message: `"${shownUrl(url)}" redirects to another host` });
+    url = next;
+  }
+  throw new SkepError('auth/bad-metadata', { message: `"${first}" redirects too often` });
+}
+
+/** A document whose members every parser finds under the same names (`parseJson`). */
+async function plain(answer: Response): Promise<Response> {
+  const text = await answer.text();
+  const { status, headers } = answer;
+  return new Response(text === '' ? null : plainText(text), { status, headers });
+}
+
+function plainText(text: string): string {
+  try {
+    return withPlainNames(text);
+  } catch {
+    return text;
+  }
+}
+
+function optionsFor(send: Reach['send']): OAuthOptions {
+  return {
+    [oauth.allowInsecureRequests]: true,
+    [oauth.customFetch]: async (url, { method, headers, body }) => {
+      const request = { method: method === 'POST' ? 'POST' : 'GET', headers, body } as const;
+      return plain(await send(url, request));
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import * as oauth from 'oauth4webapi';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { clientAuth } from './client-identity.ts';
+import { exchangeWith } from './oauth-failure.ts';
+import { libraryClient, tokensOf, withoutIdentity } from './obtained.ts';
+import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
+import { openReach, type Reach } from './reach.ts';
+import { tokensUnattended } from './unattended-ways.ts';
+
+export interface RefreshServices extends Pick<SignInServices, 'fetch' | 'clock'> {
+  /** What the ways without a refresh token need to ask again: the client's key, the assertion. */
+  readonly target?: Pick<SignInTarget, 'clientKey' | 'assertion'> | undefined;
+}
+
+const MINUTE = 60_000;
+
+/** Whether its token can be used: until a minute, or a tenth of its life where that is less, before it ends. */
+export function isFresh({ accessToken, obtainedAt, expiresAt }: KeptSignIn, now: number): boolean {
+  if (accessToken === undefined || expiresAt === undefined) return false;
+  const life = Math.max(0, expiresAt - (obtainedAt ?? expiresAt));
+  // Before it was obtained: the clock was set back, and nobody knows how old the token is.
+  return now < expiresAt - Math.min(MINUTE, life / 10) && now >= (obtainedAt ?? now) - MINUTE;
+}
+
+/**
+ * The sign-in with new tokens: by its refresh token (RFC 6749 §6), or asked for again where no person is needed. Fails with
+ * `auth/sign-in-ended` where neither can be, else as `exchangeWith`.
+ */
+export async function refresh(kept: KeptSignIn, services: RefreshServices): Promise<KeptSignIn> {
+  const { clock, target = {} } = services;
+  const reach = await openReach({ resource: kept.resource, ...target }, services, kept.mayBePrivate);
+  const answer = await ask(kept, target, reach);
+  const now = clock.now();
+  const tokens = tokensOf(answer, { now, asked: kept.scopes });
+  // A server that gives no new refresh token means the old one to be used on.
+  const refreshToken = tokens.refreshToken ?? kept.refreshToken;
+  return { ...kept, ...tokens, refreshToken, subject: kept.subject };
+}
+
+async function ask(
+  kept: KeptSignIn,
+  target: Pick<SignInTarget, 'clientKey' | 'assertion'>,
+  reach: Reach,
+): Promise<oauth.TokenEndpointResponse> {
+  const { way, client, scopes, resourceIndicator: resource, refreshToken } = kept;
+  const server = { issuer: kept.issuer, token_endpoint: kept.tokenEndpoint };
+  if (refreshToken === undefined) {
+    if (way === 'browser' || way === 'device')
+      throw new SkepError('auth/sign-in-ended', {
+        message: `"${kept.issuer}" gave no token to refresh with`,
+      });
+    return tokensUnattended({ way, server, client, scopes, resource, target, reach });
+  }
+  const auth = await clientAuth(client, target.clientKey);
+  const library = libraryClient(client);
+  return exchangeWith(server, [refreshToken, kept.accessToken, client.secret], async () => {
+    const additionalParameters = new URLSearchParams(resource === undefined ? {} : { resource });
+    const options = { ...reach.options, additionalParameters };
+    const answer = await oauth.refreshTokenGrantRequest(server, library, auth, refreshToken, options);
+    return oauth.processRefreshTokenResponse(server, library, await withoutIdentity(answer));
+  });
+}

@@ -1,0 +1,137 @@
+import * as oauth from 'oauth4webapi';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import { exchangeWith } from './oauth-failure.ts';
+import type { AuthMethod, KeptClient, SignInWay } from './port.ts';
+import type { Reach } from './reach.ts';
+
+export interface Registration {
+  readonly server: oauth.AuthorizationServer;
+  readonly way: SignInWay;
+  readonly scopes: readonly string[];
+  /** The port of the redirect URI, for the way `browser`. */
+  readonly callbackPort?: number | undefined;
+}
+
+/** Statuses of endpoints that are not there (RFC 9110 §15). */
+const NOT_OFFERED: ReadonlySet<number> = new Set([404, 405, 501]);
+const GRANTS: Readonly<Record<SignInWay, string>> = {
+  browser: 'authorization_code',
+  device: 'urn:ietf:params:oauth:grant-type:device_code',
+  'client-credentials': 'client_credentials',
+  assertion: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+};
+
+export function redirectUri(port: number): string {
+  return `http://localhost:${port}/callback`;
+}
+
+/**
+ * Registers a client (RFC 7591). Fails with `auth/client-needed` where the server registers none, and as `exchangeWith`.
+ */
+export async function registerClient(registration: Registration, reach: Reach): Promise<KeptClient> {
+  const { server, callbackPort } = registration;
+  if (typeof server.registration_endpoint !== 'string') throw clientNeeded(server);
+  const metadata = metadataFor(registration);
+  const body = await exchangeWith(server, [], async () => {
+    const answer = await oauth.dynamicClientRegistrationRequest(server, metadata, reach.options);
+    if (NOT_OFFERED.has(answer.status)) throw clientNeeded(server);
+    return oauth.processDynamicClientRegistrationResponse(await asConform(answer));
+  });
+  return asClient(body, metadata.token_endpoint_auth_method, callbackPort);
+}
+
+/** Renews a registration whose secret ends soon (RFC 7592 §2.2). Fails with `auth/client-refused` where the server does not. */
+export async function renewClient(
+  client: KeptClient,
+  registration: Registration,
+  reach: Reach,
+): Promise<KeptClient> {
+  const { uri, token } = client.registered ?? {};
+  const { server, callbackPort } = registration;
+  if (uri === undefined || token === undefined) throw new SkepError('auth/client-refused');
+  const answer = await reach.send(uri, {
+    method: 'PUT',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json',
+    },
+    body: JSON.stringify({ ...metadataFor(registration), client_id: client.id }),
+  });
+  const body = parsedJson(await answer.text());
+  if (answer.status !== 200 || !isRecord(body) || body['client_id'] !== client.id)
+    throw new SkepError('auth/client-refused', {
+      message: `"${server.issuer}" did not renew the client: it answered with status ${answer.status}`,
+    });
+  const whole = { registration_access_token: token, registration_client_uri: uri, ...body };
+  return asClient(whole, client.authMethod, callbackPort);
+}
+
+function clientNeeded(server: oauth.AuthorizationServer): SkepError {
+  const message = `"${server.issuer}" does not register clients by itself`;
+  return new SkepError('auth/client-needed', { message });
+}
+
+type Metadata = Partial<oauth.OmitSymbolProperties<oauth.Client>> & {
+  readonly token_endpoint_auth_method: AuthMethod;
+};
+
+function metadataFor({ server, way, scopes, callbackPort }: Registration): Metadata {
+  return {
+    ...(callbackPort === undefined ? {} : { redirect_uris: [redirectUri(callbackPort)] }),
+    client_name: 'Skep MCP Client',
+    application_type: 'native',
+    token_endpoint_auth_method: registeredMethod(server),
+    grant_types: [GRANTS[way], 'refresh_token'],
+    response_types: way === 'browser' ? ['code'] : [],
+    ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+  };
+}
+
+/** A program on somebody's machine keeps no secret, so it has one only where the server insists. */
+function registeredMethod(server: oauth.AuthorizationServer): AuthMethod {
+  const methods: unknown = server.token_endpoint_auth_methods_supported;
+  if (!Array.isArray(methods) || methods.includes('none')) return 'none';
+  return methods.includes('client_secret_basic') || !methods.includes('client_secret_post')
+    ? 'client_secret_basic'
+    : 'client_secret_post';
+}
+
+/** Many servers answer with 200, and leave out when the secret ends (RFC 7591 §3.2.1). */
+async function asConform(answer: Response): Promise<Response> {
+  if (answer.status !== 200 && answer.status !== 201) return answer;
+  const body = parsedJson(await answer.text());
+  const whole = isRecord(body) ? { client_secret_expires_at: 0, ...body } : body;
+  const headers = { 'content-type': 'application/json' };
+  return new Response(JSON.stringify(whole) ?? 'null', { status: 201, headers });
+}
+
+function asClient(
+  body: Readonly<Record<string, unknown>>,
+  asked: AuthMethod,
+  callbackPort: number | undefined,
+): KeptClient {
+  const { client_id: id, client_secret: secret, client_secret_expires_at: end } = body;
+  const method = methodOf(body['token_endpoint_auth_method']) ?? asked;
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' && value !== '' ? value : undefined;
+  return {
+    id: text(id) ?? '',
+    secret: method === 'none' ? undefined : text(secret),
+    authMethod: method !== 'none' && text(secret) === undefined ? 'none' : method,
+    registered: {
+      uri: text(body['registration_client_uri']),
+      token: text(body['registration_access_token']),
+      secretExpiresAt: typeof end === 'number' && end > 0 ? end * 1_000 : undefined,
+      callbackPort,
+    },
+  };
+}
+
+function methodOf(value: unknown): AuthMethod | undefined {
+  return value === 'none' || value === 'client_secret_basic' || value === 'client_secret_post'
+    ? value
+    : undefined;
+}

@@ -1,0 +1,307 @@
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { listen } from '@skep/core/fetch/listen.ts';
+import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
+import { signIn } from './sign-in.ts';
+import { browsingPerson, comeBack, servicesWith, startWorld, tokens, type World } from './world.fixture.ts';
+
+/** Signs in with a browser that says yes. */
+async function browse(
+  world: World,
+  given: Partial<SignInTarget> = {},
+  changes: Partial<SignInServices> = {},
+): Promise<KeptSignIn> {
+  await using services = servicesWith({ person: browsingPerson(), ...changes });
+  return signIn({ ...world.target, ...given }, 'browser', services);
+}
+
+describe('the sign-in by browser', () => {
+  test('finds the server, registers, sends PKCE, state and resource, and gives what is to be kept', async () => {
+    await using world = await startWorld();
+    const kept = await browse(world);
+    const [registered] = world.server.of('POST /register');
+    expect(JSON.parse(registered?.body ?? '')).toMatchObject({
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uris: [expect.stringMatching(/^http:\/\/localhost:\d+\/callback$/u)],
+    });
+    const [authorize] = world.server.of('GET /authorize');
+    const asked = Object.fromEntries(authorize?.url.searchParams ?? []);
+    expect(asked).toMatchObject({
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      resource: world.target.resource,
+    });
+    expect(asked['scope']).toBeUndefined();
+    expect(Buffer.from(asked['state'] ?? '', 'base64url').length).toBeGreaterThanOrEqual(16);
+    const [{ form } = { form: new URLSearchParams() }] = world.server.of('POST /token');
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    expect(challenge).toBe(asked['code_challenge']);
+    expect(Object.fromEntries(form)).toMatchObject({
+      grant_type: 'authorization_code',
+      code: 'code-1234',
+      resource: world.target.resource,
+      client_id: kept.client.id,
+      redirect_uri: asked['redirect_uri'],
+    });
+    expect(kept).toMatchObject({
+      version: 1,
+      way: 'browser',
+      issuer: world.server.origin,
+      tokenEndpoint: `${world.server.origin}/token`,
+      mayBePrivate: true,
+      refreshToken: world.refreshToken(),
+    });
+    expect((kept.expiresAt ?? 0) - (kept.obtainedAt ?? 0)).toBe(3_600_000);
+  });
+
+  test('nothing that the operator adds to the address replaces what protects the sign-in', async () => {
+    await using world = await startWorld();
+    const authorizeParams = {
+      prompt: 'consent',
+      state: 'mine',
+      redirect_uri: 'https://evil.test/',
+      code_challenge_method: 'plain',
+    };
+    await browse(world, { authorizeParams, scopes: ['a', 'b'], scopeParamName: 'user_scope' });
+    const [{ url } = { url: new URL('a:') }] = world.server.of('GET /authorize');
+    const asked = Object.fromEntries(url.searchParams);
+    expect(asked).toMatchObject({ prompt: 'consent', user_scope: 'a b', code_challenge_method: 'S256' });
+    expect(asked['state']).not.toBe('mine');
+    expect(asked['redirect_uri']).toContain('localhost');
+    expect(asked['scope']).toBeUndefined();
+  });
+
+  test('works with the endpoints alone, for servers without metadata', async () => {
+    await using world = await startWorld();
+    const { origin } = world.server;
+    world.server.on.set('POST /token', () => ({
+      body: { ...tokens('r'), id_token: 'not.checked.here' },
+    }));
+    const kept = await browse(world, {
+      authorizeUrl: `${origin}/authorize`,
+      tokenUrl: `${origin}/token`,
+      clientId: 'mine',
+      clientSecret: 'my secret',
+    });
+    expect(kept).toMatchObject({
+      client: { id: 'mine', authMethod: 'client_secret_basic' },
+      refreshToken: 'r',
+    });
+    expect(world.server.asked.map(({ url }) => url.pathname)).toEqual(['/authorize', '/token']);
+    expect(world.resource.of('GET /mcp')).toEqual([]);
+    const [{ headers } = { headers: {} }] = world.server.of('POST /token');
+    expect(headers['authorization']).toBe(`Basic ${Buffer.from('mine:my+secret').toString('base64')}`);
+  });
+
+  test('asks for the given scopes, else those of the challenge, else those of the resource', async () => {
+    await using world = await startWorld();
+    const scopeOf = async (given: Partial<SignInTarget>, changes: Partial<SignInServices> = {}) => {
+      await browse(world, given, changes);
+      return world.server.of('GET /authorize').at(-1)?.url.searchParams.get('scope');
+    };
+    expect(await scopeOf({})).toBeNull();
+    const { resource } = world.target;
+    world.resource.on.set('GET /.well-known/oauth-protected-resource/mcp', () => ({
+      body: { resource, authorization_servers: [world.server.origin], scopes_supported: ['read', 'write'] },
+    }));
+    expect(await scopeOf({})).toBe('read write');
+    world.metadata['scopes_supported'] = ['read', 'offline_access'];
+    expect(await scopeOf({})).toBe('read write offline_access');
+    const challenge = 'Bearer scope="only"';
+    expect(await scopeOf({}, { challenge })).toBe('only offline_access');
+    expect(await scopeOf({ scopes: ['mine'] }, { challenge })).toBe('mine');
+  });
+
+  test('asks for all that was granted and what more is wanted, at most twice', async () => {
+    await using world = await startWorld();
+    const challenge = 'Bearer error="insufficient_scope", scope="write"';
+    const first = await browse(world, {}, { challenge: 'Bearer scope="read"' });
+    const second = await browse(world, {}, { challenge, kept: first });
+    expect(second).toMatchObject({ scopes: ['read', 'write'], stepUp: { times: 1 } });
+    const third = await browse(world, {}, { challenge, kept: second });
+    expect(third.stepUp).toEqual({ scopes: ['read', 'write'], times: 2 });
+    await expect(browse(world, {}, { challenge, kept: third })).rejects.toMatchObject({
+      code: 'auth/insufficient-scope',
+    });
+    const more = await browse(world, {}, { challenge: challenge.replace('write', 'admin'), kept: third });
+    expect(more.stepUp).toEqual({ scopes: ['read', 'write', 'admin'], times: 1 });
+  });
+
+  test('a port that is taken is replaced for a client that is registered now, and named for any other', async () => {
+    await using world = await startWorld();
+    const taken = createServer();
+    const callbackPort = await listen(taken, '127.0.0.1', 0);
+    try {
+      const kept = await browse(world, { callbackPort });
+      expect(kept.client.registered?.callbackPort).not.toBe(callbackPort);
+      await expect(browse(world, { callbackPort, clientId: 'mine' })).rejects.toMatchObject({
+        code: 'auth/callback-port',
+        message: expect.stringContaining(`port ${callbackPort}`) as string,
+      });
+    } finally {
+      taken.close();
+    }
+  });
+
+  test('ends when nobody comes back, and when it is aborted, with the reason', async () => {
+    await using world = await startWorld();
+    const nobody = { show() {} };
+    await expect(browse(world, {}, { person: nobody, timeoutMs: 50 })).rejects.toMatchObject({
+      code: 'auth/sign-in-timeout',
+      message: 'nobody signed in within 50ms',
+    });
+    const abort = new AbortController();
+    const person = { show: () => abort.abort(new Error('Ctrl-C')) };
+    await expect(browse(world, {}, { person, signal: abort.signal })).rejects.toThrow('Ctrl-C');
+    await expect(browse(world, {}, { person: undefined })).rejects.toMatchObject({ code: 'auth/no-person' });
+  });
+
+  test.each([
+    ['of another issuer', { iss: 'https://evil.test' }, 'auth/sign-in-refused'],
+    ['with the issuer in another spelling', { iss: undefined }, 'auth/sign-in-refused'],
+    ['without a code', { code: undefined }, 'auth/bad-answer'],
+    [
+      'that is an error',
+      { code: undefined, error: 'access_denied', error_description: '<b>no</b>' },
+      'auth/sign-in-refused',
+    ],
+    ['that is an outage', { code: undefined, error: 'temporarily_unavailable' }, 'auth/unavailable'],
+  ])('an answer %s ends it before any code is sent', async (_name, changes, code) => {
+    await using world = await startWorld();
+    world.metadata['authorization_response_iss_parameter_supported'] = true;
+    world.server.on.set('GET /authorize', ({ url }) => comeBack(url, world.server.origin, changes));
+    const person = browsingPerson();
+    await expect(browse(world, {}, { person })).rejects.toMatchObject({ code });
+    expect(world.server.of('POST /token')).toEqual([]);
+    const page = await person.pages[0];
+    expect(page).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('You are not signed in') as string,
+    });
+    expect(page?.text).not.toContain('<b>');
+  });
+});
+
+describe('the client identity', () => {
+  test('of an earlier sign-in is used again with the same server, on its port', async () => {
+    await using world = await startWorld();
+    const first = await browse(world);
+    const second = await browse(world, {}, { kept: first });
+    expect(second.client).toEqual(first.client);
+    expect(world.server.of('POST /register')).toHaveLength(1);
+  });
+
+  test('of another server is never shown', async () => {
+    await using world = await startWorld();
+    const first = await browse(world);
+    const kept = { ...first, issuer: 'https://other.test', client: { ...first.client, id: 'theirs' } };
+    const second = await browse(world, {}, { kept });
+    expect(second.client.id).not.toBe('theirs');
+    expect(JSON.stringify(world.server.asked.map(({ url }) => url.href))).not.toContain('theirs');
+  });
+
+  test.each([
+    ['at the token endpoint', 'POST /token'],
+    ['in the browser', 'GET /authorize'],
+  ])('that its server has forgotten, told %s, is registered anew once', async (_name, where) => {
+    await using world = await startWorld();
+    const first = await browse(world);
+    const good = world.server.on.get(where);
+    world.server.on.set(where, (asked) => {
+      const id = asked.form.get('client_id') ?? asked.url.searchParams.get('client_id');
+      if (id !== first.client.id) return good?.(asked) ?? {};
+      if (where === 'GET /authorize')
+        return comeBack(asked.url, world.server.origin, { code: undefined, error: 'unauthorized_client' });
+      return {
+        status: 401,
+        headers: { 'www-authenticate': 'Basic realm="x"' },
+        body: { error: 'invalid_client' },
+      };
+    });
+    const second = await browse(world, {}, { kept: first });
+    expect(second.client.id).not.toBe(first.client.id);
+    expect(world.server.of('POST /register')).toHaveLength(2);
+    world.server.on.set('POST /token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+    await expect(browse(world, {}, { kept: second })).rejects.toMatchObject({ code: 'auth/client-refused' });
+    expect(world.server.of('POST /register')).toHaveLength(3);
+  });
+
+  test('is a document where one is known and the server reads such, and a registration where it refuses it', async () => {
+    await using world = await startWorld();
+    world.metadata['client_id_metadata_document_supported'] = true;
+    const clientMetadataUrl = 'https://skep.test/client.json';
+    const kept = await browse(world, { clientMetadataUrl });
+    expect(kept.client).toMatchObject({ id: clientMetadataUrl, authMethod: 'none' });
+    expect(world.server.of('POST /register')).toEqual([]);
+    world.server.on.set('GET /authorize', ({ url }) =>
+      url.searchParams.get('client_id') === clientMetadataUrl
+        ? comeBack(url, world.server.origin, { code: undefined, error: 'invalid_client' })
+        : comeBack(url, world.server.origin),
+    );
+    const other = await browse(world, { clientMetadataUrl });
+    expect(other.client.id).toMatch(/^client-/u);
+  });
+
+  test('is renewed where its secret ends within a day, and registered anew where that fails', async () => {
+    await using world = await startWorld();
+    const uri = `${world.server.origin}/register/1`;
+    const registered = { uri, token: 'registration-token', secretExpiresAt: Date.now() + 3_600_000 };
+    const first = await browse(world);
+    const client = {
+      id: 'old',
+      secret: 'old secret',
+      authMethod: 'client_secret_basic',
+      registered,
+    } as const;
+    world.server.on.set('PUT /register/1', ({ body, headers }) => {
+      expect(headers['authorization']).toBe('Bearer registration-token');
+      const whole = {
+        ...(JSON.parse(body) as object),
+        client_secret: 'new secret',
+        client_secret_expires_at: 0,
+      };
+      return { body: { ...whole, token_endpoint_auth_method: 'client_secret_basic' } };
+    });
+    const second = await browse(world, {}, { kept: { ...first, client } });
+    expect(second.client).toMatchObject({
+      id: 'old',
+      secret: 'new secret',
+      registered: { uri, token: 'registration-token' },
+    });
+    world.server.on.set('PUT /register/1', () => ({ status: 403 }));
+    const third = await browse(world, {}, { kept: { ...first, client } });
+    expect(third.client.id).toMatch(/^client-/u);
+  });
+
+  test.each([
+    ['basic', ['client_secret_basic'], 'client_secret_basic'],
+    ['post', ['client_secret_post'], 'client_secret_post'],
+    ['none among others', ['client_secret_post', 'none'], 'none'],
+  ])('is registered with the method that the server takes: %s', async (_name, methods, method) => {
+    await using world = await startWorld();
+    world.metadata['token_endpoint_auth_methods_supported'] = methods;
+    world.server.on.set('POST /register', ({ body }) => ({
+      status: 200,
+      body: { ...(JSON.parse(body) as object), client_id: 'new', client_secret: 'its secret' },
+    }));
+    const { client } = await browse(world);
+    expect(client.authMethod).toBe(method);
+    const [{ form, headers } = { form: new URLSearchParams(), headers: {} }] = world.server.of('POST /token');
+    expect(form.get('client_secret')).toBe(method === 'client_secret_post' ? 'its secret' : null);
+    expect(headers['authorization']?.startsWith('Basic ') ?? false).toBe(method === 'client_secret_basic');
+  });
+
+  test.each([404, 405, 501])('that nobody gives is asked for: registration answers %i', async (status) => {
+    await using world = await startWorld();
+    world.server.on.set('POST /register', () => ({ status }));
+    await expect(browse(world)).rejects.toMatchObject({ code: 'auth/client-needed' });
+    delete world.metadata['registration_endpoint'];
+    world.metadata['registration_endpoint'] = undefined;
+    await expect(browse(world)).rejects.toMatchObject({ code: 'auth/client-needed' });
+  });
+});
