@@ -5,7 +5,7 @@ import { openCallback, type CallbackServer } from './callback-server.ts';
 import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
 import type { Discovered } from './discover.ts';
 import { exchangeWith, failure } from './oauth-failure.ts';
-import { keptOf, libraryClient, withoutIdentity } from './obtained.ts';
+import { keptOf, libraryClient, resourceParameter, withoutIdentity } from './obtained.ts';
 import type { KeptClient, KeptSignIn, Person, SignInServices, SignInTarget } from './port.ts';
 import type { Reach } from './reach.ts';
 import { redirectUri } from './register.ts';
@@ -83,7 +83,7 @@ async function tokensFor(asking: Asking): Promise<oauth.TokenEndpointResponse> {
   const secrets = [code, verifier, client.secret, state];
   return exchangeWith(server, secrets, async () => {
     const auth = await clientAuth(client, target.clientKey);
-    const additionalParameters = { resource: found.resourceIndicator };
+    const additionalParameters = resourceParameter(found.resourceIndicator);
     const options = { ...reach.options, additionalParameters };
     const answer = await oauth.authorizationCodeGrantRequest(
       server,
@@ -122,7 +122,7 @@ async function addressFor(
     state,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    resource: found.resourceIndicator,
+    ...resourceParameter(found.resourceIndicator),
   };
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
   return address.href;

@@ -3,7 +3,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
 import type { Discovered } from './discover.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { keptOf, libraryClient } from './obtained.ts';
+import { keptOf, libraryClient, resourceParameter } from './obtained.ts';
 import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
 import type { Reach } from './reach.ts';
 
@@ -26,13 +26,14 @@ const MAX_LIFE_S = 3_600;
 export async function signInByDevice({ target, found, chosen, reach, services }: Way): Promise<KeptSignIn> {
   const { clock, person, signal, timeoutMs = Infinity } = services;
   if (person?.showCode === undefined) throw new SkepError('auth/no-person');
-  const { server, scopes, resourceIndicator: resource } = found;
+  const { server, scopes } = found;
+  const resource = resourceParameter(found.resourceIndicator);
   const client = await readyClient(chosen, found, { ...services, reach, way: 'device' });
   const auth = await clientAuth(client, target.clientKey);
   const library = libraryClient(client);
   const scope = scopes.length === 0 ? {} : { [target.scopeParamName ?? 'scope']: scopes.join(' ') };
   const code = await exchangeWith(server, [client.secret], async () => {
-    const parameters = { ...scope, resource };
+    const parameters = { ...target.authorizeParams, ...scope, ...resource };
     const answer = await oauth.deviceAuthorizationRequest(server, library, auth, parameters, reach.options);
     return oauth.processDeviceAuthorizationResponse(server, library, answer);
   });
@@ -41,7 +42,7 @@ export async function signInByDevice({ target, found, chosen, reach, services }:
   const until = clock.now() + Math.min(lifeMs, timeoutMs);
   const secrets = [code.device_code, client.secret];
   const ask = async (): Promise<oauth.TokenEndpointResponse> => {
-    const options = { ...reach.options, additionalParameters: { resource } };
+    const options = { ...reach.options, additionalParameters: resource };
     const answer = await oauth.deviceCodeGrantRequest(server, library, auth, code.device_code, options);
     return oauth.processDeviceCodeResponse(server, library, answer);
   };

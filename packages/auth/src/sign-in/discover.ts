@@ -13,7 +13,7 @@ import { findServer, type FoundServer } from './server-metadata.ts';
 export interface Discovered extends FoundServer {
   readonly scopes: readonly string[];
   /** RFC 8707. */
-  readonly resourceIndicator: string;
+  readonly resourceIndicator: string | undefined;
   readonly stepUp: KeptSignIn['stepUp'];
   /** False where the operator gave the endpoints: then who answers is not told apart by its issuer. */
   readonly hasIssuer: boolean;
@@ -33,6 +33,7 @@ export async function discover(
   services: Services,
 ): Promise<Discovered> {
   const url = parsedUrl(target.resource);
+  const { resourceIndicator: given } = target;
   const challenge = await challengeOf(target, services);
   const document = await documentOf(target, url, challenge, services);
   const found = fixedServer(target) ?? (await serverOf(target, way, { url, challenge, document, services }));
@@ -44,7 +45,7 @@ export async function discover(
     scopes,
     stepUp: more,
     hasIssuer: fixedServer(target) === undefined,
-    resourceIndicator: target.resourceIndicator ?? document?.resource ?? canonical(url),
+    resourceIndicator: given === '' ? undefined : (given ?? document?.resource ?? canonical(url)),
   };
 }
 

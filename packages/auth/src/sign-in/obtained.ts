@@ -80,3 +80,8 @@ export async function withoutIdentity(answer: Response): Promise<Response> {
   const { id_token: _, ...rest } = body;
   return Response.json(rest);
 }
+
+/** The parameter of RFC 8707, where it is sent. */
+export function resourceParameter(resource: string | undefined): Record<string, string> {
+  return resource === undefined ? {} : { resource };
+}

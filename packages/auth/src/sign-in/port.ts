@@ -19,9 +19,9 @@ export interface SignInTarget {
   readonly scopes?: readonly string[] | undefined;
   /** What the server calls `scope`. */
   readonly scopeParamName?: string | undefined;
-  /** RFC 8707; by default the address of the resource, without a fragment. */
+  /** RFC 8707; by default what the resource calls itself, else its address. Empty sends none, for servers that refuse unknown ones. */
   readonly resourceIndicator?: string | undefined;
-  /** More parameters for the authorization endpoint. */
+  /** More parameters for the authorization endpoint, and for the requests of the ways that have none. */
   readonly authorizeParams?: Readonly<Record<string, string>> | undefined;
   /** 8666 by default. */
   readonly callbackPort?: number | undefined;

@@ -2,14 +2,14 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { libraryClient, tokensOf, withoutIdentity } from './obtained.ts';
-import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
+import { libraryClient, resourceParameter, tokensOf, withoutIdentity } from './obtained.ts';
+import type { KeptSignIn, SignInServices } from './port.ts';
 import { openReach, type Reach } from './reach.ts';
-import { tokensUnattended } from './unattended-ways.ts';
+import { tokensUnattended, type UnattendedTarget } from './unattended-ways.ts';
 
 export interface RefreshServices extends Pick<SignInServices, 'fetch' | 'clock'> {
   /** What the ways without a refresh token need to ask again: the client's key, the assertion. */
-  readonly target?: Pick<SignInTarget, 'clientKey' | 'assertion'> | undefined;
+  readonly target?: UnattendedTarget | undefined;
 }
 
 const MINUTE = 60_000;
@@ -39,7 +39,7 @@ export async function refresh(kept: KeptSignIn, services: RefreshServices): Prom
 
 async function ask(
   kept: KeptSignIn,
-  target: Pick<SignInTarget, 'clientKey' | 'assertion'>,
+  target: UnattendedTarget,
   reach: Reach,
 ): Promise<oauth.TokenEndpointResponse> {
   const { way, client, scopes, resourceIndicator: resource, refreshToken } = kept;
@@ -54,7 +54,7 @@ async function ask(
   const auth = await clientAuth(client, target.clientKey);
   const library = libraryClient(client);
   return exchangeWith(server, [refreshToken, kept.accessToken, client.secret], async () => {
-    const additionalParameters = new URLSearchParams(resource === undefined ? {} : { resource });
+    const additionalParameters = resourceParameter(resource);
     const options = { ...reach.options, additionalParameters };
     const answer = await oauth.refreshTokenGrantRequest(server, library, auth, refreshToken, options);
     return oauth.processRefreshTokenResponse(server, library, await withoutIdentity(answer));

@@ -76,6 +76,16 @@ describe('the sign-in by browser', () => {
     expect(asked['scope']).toBeUndefined();
   });
 
+  test('names no resource where the operator says so', async () => {
+    await using world = await startWorld();
+    const kept = await browse(world, { resourceIndicator: '' });
+    expect(kept.resourceIndicator).toBeUndefined();
+    const asked = [...world.server.of('GET /authorize'), ...world.server.of('POST /token')];
+    expect(asked.some(({ url, form }) => url.searchParams.has('resource') || form.has('resource'))).toBe(
+      false,
+    );
+  });
+
   test('works with the endpoints alone, for servers without metadata', async () => {
     await using world = await startWorld();
     const { origin } = world.server;
@@ -94,8 +104,8 @@ describe('the sign-in by browser', () => {
     });
     expect(world.server.asked.map(({ url }) => url.pathname)).toEqual(['/authorize', '/token']);
     expect(world.resource.of('GET /mcp')).toEqual([]);
-    const [{ headers } = { headers: {} }] = world.server.of('POST /token');
-    expect(headers['authorization']).toBe(`Basic ${Buffer.from('mine:my+secret').toString('base64')}`);
+    const [asked] = world.server.of('POST /token');
+    expect(asked?.headers['authorization']).toBe(`Basic ${Buffer.from('mine:my+secret').toString('base64')}`);
   });
 
   test('asks for the given scopes, else those of the challenge, else those of the resource', async () => {

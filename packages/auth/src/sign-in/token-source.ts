@@ -190,9 +190,10 @@ class Source {
   async #next(stored: KeptSignIn | undefined, seen: KeptSignIn): Promise<KeptSignIn> {
     if (stored === undefined) throw new SkepError('auth/not-signed-in');
     if (stored.accessToken !== seen.accessToken && isFresh(stored, this.#now())) return stored;
-    if (this.#unsaved?.from.refreshToken === stored.refreshToken && this.#unsaved !== undefined)
-      return this.#unsaved.to;
-    const to = await refresh(stored, this.#services);
+    const last = this.#unsaved;
+    const unsaved = last?.from.accessToken === stored.accessToken ? last?.to : undefined;
+    if (unsaved !== undefined && isFresh(unsaved, this.#now())) return unsaved;
+    const to = await refresh(unsaved ?? stored, this.#services);
     this.#unsaved = { from: stored, to };
     return to;
   }

@@ -2,9 +2,12 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { libraryClient } from './obtained.ts';
+import { libraryClient, resourceParameter } from './obtained.ts';
 import type { Assertion, KeptClient, SignInTarget } from './port.ts';
 import { parsedUrl, type Reach } from './reach.ts';
+
+/** What is not kept of a sign-in, because the operator gives it each time. */
+export type UnattendedTarget = Pick<SignInTarget, 'clientKey' | 'assertion' | 'authorizeParams'>;
 
 /** What a way without a person needs, at first and whenever its token ends. */
 export interface Unattended {
@@ -13,7 +16,7 @@ export interface Unattended {
   readonly client: KeptClient;
   readonly scopes: readonly string[];
   readonly resource: string | undefined;
-  readonly target: Pick<SignInTarget, 'clientKey' | 'assertion'>;
+  readonly target: UnattendedTarget;
   readonly reach: Reach;
 }
 
@@ -31,8 +34,9 @@ export async function tokensUnattended(asking: Unattended): Promise<oauth.TokenE
   const library = libraryClient(client);
   const auth = await clientAuth(client, target.clientKey);
   const parameters: Parameters = {
+    ...target.authorizeParams,
     ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
-    ...(resource === undefined ? {} : { resource }),
+    ...resourceParameter(resource),
   };
   if (way === 'client-credentials')
     return exchangeWith(server, [client.secret], async () => {
@@ -92,7 +96,7 @@ async function identityAssertion(
       subject_token: from.idToken,
       subject_token_type: `${TYPE}id_token`,
       audience,
-      ...(resource === undefined ? {} : { resource }),
+      ...resourceParameter(resource),
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
     };
     const response = await oauth.genericTokenEndpointRequest(

@@ -223,3 +223,19 @@ export function documents(
     close() {},
   };
 }
+
+/** A clock whose sleeps take no time but are counted as if they did. */
+export function fastClock(): SignInServices['clock'] & { readonly slept: number[] } {
+  const slept: number[] = [];
+  let passed = 0;
+  return {
+    ...systemClock,
+    slept,
+    now: () => Date.now() + passed,
+    sleep: async (ms, signal) => {
+      signal?.throwIfAborted();
+      slept.push(ms);
+      passed += ms;
+    },
+  };
+}

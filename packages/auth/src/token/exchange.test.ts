@@ -11,7 +11,7 @@ function endpoint(settings: Partial<ExchangeSettings>, ...answers: readonly (() 
   let now = 0;
   const fetch = (url: string, { headers = {}, body }: IssuerRequest = {}): Promise<Response> => {
     const answer = answers[Math.min(asked.length, answers.length - 1)];
-    asked.push({ url, headers: { ...headers }, form: Object.fromEntries(body ?? []) });
+    asked.push({ url, headers: { ...headers }, form: Object.fromEntries(new URLSearchParams(body)) });
     return Promise.resolve().then(() => answer?.() ?? Response.error());
   };
   const { exchange } = createExchanger(

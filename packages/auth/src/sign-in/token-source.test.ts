@@ -1,0 +1,377 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { memoryStore } from './memory-store.fixture.ts';
+import type { KeptSignIn, SignInState, SignInStore, TokenSource } from './port.ts';
+import { createTokenSource, type TokenSourceServices } from './token-source.ts';
+import { createSignInFetch } from './sign-in-fetch.ts';
+import { startWorld, tokens, type World } from './world.fixture.ts';
+
+const KEY = 'one';
+const HOUR = 3_600_000;
+
+interface Bench extends AsyncDisposable {
+  readonly world: World;
+  readonly clock: ManualClock;
+  readonly store: ReturnType<typeof memoryStore>;
+  readonly states: SignInState[];
+  readonly source: (changes?: Partial<TokenSourceServices>, store?: SignInStore) => TokenSource;
+  /** Of refreshes. */
+  readonly refreshes: () => number;
+}
+
+/** A sign-in whose refresh token is the one that the server knows, and that is good for an hour. */
+async function openBench(changes: Partial<KeptSignIn> = {}): Promise<Bench> {
+  const world = await startWorld();
+  const clock = manualClock();
+  const first = await fetch(`${world.server.origin}/token`, { method: 'POST', body: new URLSearchParams() });
+  const { access_token: accessToken } = (await first.json()) as { access_token: string };
+  const kept: KeptSignIn = {
+    version: 1,
+    way: 'browser',
+    resource: world.target.resource,
+    issuer: world.server.origin,
+    tokenEndpoint: `${world.server.origin}/token`,
+    mayBePrivate: true,
+    client: { id: 'mine', authMethod: 'none' },
+    scopes: ['a'],
+    resourceIndicator: world.target.resource,
+    accessToken,
+    obtainedAt: clock.now(),
+    expiresAt: clock.now() + HOUR,
+    refreshToken: world.refreshToken(),
+    ...changes,
+  };
+  const store = memoryStore(new Map([[KEY, kept]]));
+  const states: SignInState[] = [];
+  const net = createSignInFetch({ timeoutMs: 2_000 });
+  return {
+    world,
+    clock,
+    store,
+    states,
+    refreshes: () => world.server.of('POST /token').length - 1,
+    source(given = {}, where = store) {
+      const onState = (state: SignInState): void => void states.push(state);
+      const services = { fetch: net, clock, log: silentLog, random: () => 0.5, onState, ...given };
+      const source = createTokenSource(KEY, where, services);
+      onTestFinished(() => source.close());
+      return source;
+    },
+    async [Symbol.asyncDispose]() {
+      net.close();
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const keptIn = ({ store }: Bench): KeptSignIn => {
+  const kept = store.kept.get(KEY);
+  if (kept === undefined) throw new Error('nothing is kept');
+  return kept;
+};
+
+describe('a token that is good', () => {
+  test('is handed out without asking anybody, and refreshed a minute before it ends', async () => {
+    await using bench = await openBench();
+    const source = bench.source();
+    const first = await source.token();
+    bench.clock.pass(HOUR - 61_000);
+    expect(await source.token()).toBe(first);
+    expect(bench.refreshes()).toBe(0);
+    bench.clock.pass(1_001);
+    const second = await source.token();
+    expect(second).not.toBe(first);
+    const form = bench.world.server.of('POST /token').at(-1)?.form ?? new URLSearchParams();
+    expect(Object.fromEntries(form)).toMatchObject({
+      grant_type: 'refresh_token',
+      client_id: 'mine',
+      resource: bench.world.target.resource,
+    });
+    expect(form.has('scope')).toBe(false);
+  });
+
+  test('of a short life is used for nine tenths of it', async () => {
+    await using bench = await openBench();
+    bench.world.life = 100;
+    const source = bench.source();
+    bench.clock.pass(HOUR);
+    const first = await source.token();
+    bench.clock.pass(89_000);
+    expect(await source.token()).toBe(first);
+    bench.clock.pass(2_000);
+    expect(await source.token()).not.toBe(first);
+  });
+
+  test('is refreshed when the clock was set back behind the time it was obtained', async () => {
+    await using bench = await openBench();
+    const source = bench.source();
+    const first = await source.token();
+    bench.clock.set(-HOUR);
+    expect(await source.token()).not.toBe(first);
+  });
+
+  test('of a server that does not say how long is good for an hour', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    bench.world.server.on.set('POST /token', () => ({ body: { access_token: 'x', token_type: 'Bearer' } }));
+    const source = bench.source();
+    expect(await source.token()).toBe('x');
+    expect(keptIn(bench)).toMatchObject({ expiresAt: bench.clock.now() + HOUR });
+  });
+});
+
+describe('a refresh', () => {
+  test('happens once for fifty requests at the moment of expiry', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    const source = bench.source();
+    const all = await Promise.all(Array.from({ length: 50 }, () => source.token()));
+    expect(new Set(all).size).toBe(1);
+    expect(bench.refreshes()).toBe(1);
+  });
+
+  test('happens once for two processes that share a store, and never breaks a rotating token in 200 rounds', async () => {
+    await using bench = await openBench();
+    const both = [bench.source(), bench.source()];
+    for (let round = 1; round <= 200; round += 1) {
+      bench.clock.pass(HOUR);
+      const all = await Promise.all([...both, ...both].map((source) => source.token()));
+      expect(new Set(all).size).toBe(1);
+      expect(bench.refreshes()).toBe(round);
+    }
+    expect(bench.states).toEqual([]);
+  });
+
+  test('keeps the rotated refresh token before the new access token is used', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    let release: () => void = () => undefined;
+    const written = new Promise<void>((resolve) => (release = resolve));
+    const slow: SignInStore = {
+      read: bench.store.read,
+      change: async (key, next) => {
+        const kept = await bench.store.change(key, next);
+        await written;
+        return kept;
+      },
+    };
+    const source = bench.source({}, slow);
+    let isOut = false;
+    const token = source.token().then((one) => {
+      isOut = true;
+      return one;
+    });
+    await expect.poll(() => keptIn(bench).refreshToken).toBe(bench.world.refreshToken());
+    expect(isOut).toBe(false);
+    release();
+    expect(await token).toBe(keptIn(bench).accessToken);
+  });
+
+  test('whose result cannot be written is not lost: the next try writes it, and asks nobody', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    let isFull = true;
+    const store: SignInStore = {
+      read: bench.store.read,
+      change: (key, next) =>
+        bench.store.change(key, async (kept) => {
+          const changed = await next(kept);
+          if (isFull) throw new SkepError('file/write-failed');
+          return changed;
+        }),
+    };
+    const source = bench.source({}, store);
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+    isFull = false;
+    bench.clock.pass(10_001);
+    await expect.poll(() => keptIn(bench).refreshToken).toBe(bench.world.refreshToken());
+    expect(await source.token()).toBe(keptIn(bench).accessToken);
+    expect(bench.refreshes()).toBe(1);
+  });
+
+  test('keeps the old refresh token where none comes with the answer, and who signed in', async () => {
+    await using bench = await openBench({ expiresAt: 0, subject: 'alice' });
+    bench.world.server.on.set('POST /token', () => ({ body: tokens(undefined) }));
+    const before = keptIn(bench).refreshToken;
+    await bench.source().token();
+    expect(keptIn(bench)).toMatchObject({ refreshToken: before, subject: 'alice' });
+  });
+
+  test('of a service asks anew as the service', async () => {
+    const client = { id: 'ci', secret: 's3cret', authMethod: 'client_secret_basic' } as const;
+    await using bench = await openBench({
+      way: 'client-credentials',
+      client,
+      refreshToken: undefined,
+      expiresAt: 0,
+    });
+    bench.world.server.on.set('POST /token', () => ({ body: tokens(undefined) }));
+    await bench.source().token();
+    const form = bench.world.server.of('POST /token').at(-1)?.form ?? new URLSearchParams();
+    expect(Object.fromEntries(form)).toMatchObject({ grant_type: 'client_credentials', scope: 'a' });
+  });
+});
+
+describe('a refresh that fails for good', () => {
+  test.each(['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope'])(
+    'by %s ends the sign-in, and asks again only when somebody has signed in',
+    async (error) => {
+      await using bench = await openBench({ expiresAt: 0 });
+      const good = bench.world.server.on.get('POST /token');
+      bench.world.server.on.set('POST /token', () => ({ status: 400, body: { error } }));
+      const source = bench.source();
+      await expect(source.token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+      await expect(source.token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+      expect(bench.refreshes()).toBe(1);
+      expect(source.state()).toBe('unauthenticated');
+      expect(keptIn(bench).refreshToken).toBe(bench.world.refreshToken());
+      bench.world.server.on.set('POST /token', good ?? (() => ({})));
+      bench.store.kept.set(KEY, {
+        ...keptIn(bench),
+        accessToken: 'signed-in-again',
+        expiresAt: bench.clock.now() + HOUR,
+      });
+      expect(await source.token()).toBe('signed-in-again');
+      expect(bench.states).toEqual(['unauthenticated', 'running']);
+    },
+  );
+
+  test('without a refresh token, and without anything that is kept', async () => {
+    await using bench = await openBench({ expiresAt: 0, refreshToken: undefined });
+    await expect(bench.source().token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+    bench.store.kept.clear();
+    const source = bench.source();
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/not-signed-in' });
+    expect(source.state()).toBe('unauthenticated');
+  });
+});
+
+describe('a refresh that fails for a while', () => {
+  test.each<[string, () => { status?: number; body?: unknown }]>([
+    ['with 503', () => ({ status: 503 })],
+    ['with 429', () => ({ status: 429, body: { error: 'rate' } })],
+    ['with 400 that gives no reason', () => ({ status: 400, body: {} })],
+    ['with an answer that is none', () => ({ body: '<html>' })],
+    ['with an answer without a token', () => ({ body: { token_type: 'Bearer' } })],
+    ['with a reason that passes', () => ({ status: 400, body: { error: 'temporarily_unavailable' } })],
+  ])('%s fails fast, is tried again, and is forgotten when it works', async (_name, answer) => {
+    await using bench = await openBench({ expiresAt: 0 });
+    const good = bench.world.server.on.get('POST /token');
+    bench.world.server.on.set('POST /token', answer);
+    const source = bench.source();
+    const failed = { code: 'auth/unavailable', detail: { retryAfterSeconds: 10 } };
+    await expect(source.token()).rejects.toMatchObject(failed);
+    await expect(source.token()).rejects.toMatchObject(failed);
+    expect(bench.refreshes()).toBe(1);
+    expect(source.state()).toBe('running');
+    bench.world.server.on.set('POST /token', good ?? (() => ({})));
+    bench.clock.pass(10_001);
+    expect(await source.token()).toMatch(/^access-/u);
+    expect(bench.refreshes()).toBe(2);
+  });
+
+  test('waits 10, 20, 40, 80 seconds, then says so, and tries every ten minutes for a day', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    bench.world.server.on.set('POST /token', () => ({ status: 503 }));
+    const source = bench.source();
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+    const waits: (number | undefined)[] = [];
+    const again = async (): Promise<void> => {
+      const wait = bench.clock.nextIn ?? 0;
+      waits.push(wait);
+      const before = bench.refreshes();
+      bench.clock.pass(wait);
+      await expect.poll(() => [bench.refreshes() > before, bench.clock.waiting]).toEqual([true, 1]);
+    };
+    for (let tries = 1; tries < 5; tries += 1) await again();
+    expect(waits).toEqual([10_000, 20_000, 40_000, 80_000]);
+    expect(source.state()).toBe('auth_retrying');
+    await again();
+    await again();
+    expect(waits.slice(4)).toEqual([600_000, 600_000]);
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+    bench.clock.pass(25 * HOUR);
+    await expect.poll(() => source.state()).toBe('unauthenticated');
+    expect(bench.states).toEqual(['auth_retrying', 'unauthenticated']);
+    expect(bench.clock.waiting).toBe(0);
+  });
+
+  test('the old token serves until it ends, and what another process has refreshed at once', async () => {
+    await using bench = await openBench();
+    bench.world.server.on.set('POST /token', () => ({ status: 503 }));
+    const source = bench.source();
+    const old = await source.token();
+    bench.clock.pass(HOUR - 30_000);
+    expect(await source.token()).toBe(old);
+    expect(await source.token()).toBe(old);
+    expect(bench.refreshes()).toBe(1);
+    bench.store.kept.set(KEY, {
+      ...keptIn(bench),
+      accessToken: 'theirs',
+      expiresAt: bench.clock.now() + HOUR,
+    });
+    expect(await source.token()).toBe('theirs');
+  });
+
+  test('recovers by itself, and a source that was closed tries no more', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    const good = bench.world.server.on.get('POST /token');
+    bench.world.server.on.set('POST /token', () => ({ status: 503 }));
+    const patience = {
+      initialMs: 10,
+      maxMs: 10,
+      maxElapsedMs: 0,
+      maxTries: 1,
+      tickMs: 1_000,
+      maxRetryingMs: HOUR,
+    };
+    const source = bench.source({ patience });
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+    expect(source.state()).toBe('auth_retrying');
+    bench.world.server.on.set('POST /token', good ?? (() => ({})));
+    bench.clock.pass(1_001);
+    await expect.poll(() => source.state()).toBe('running');
+    bench.world.server.on.set('POST /token', () => ({ status: 503 }));
+    bench.clock.pass(HOUR);
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+    source.close();
+    source.close();
+    expect(bench.clock.waiting).toBe(0);
+  });
+});
+
+describe('a token that the resource refuses', () => {
+  test('is refreshed once for all that were refused, and not again at once', async () => {
+    await using bench = await openBench();
+    const source = bench.source();
+    const old = await source.token();
+    bench.clock.pass(60_000);
+    const others = await Promise.all(Array.from({ length: 10 }, () => source.refused(old)));
+    const [first] = others;
+    expect(new Set(others).size).toBe(1);
+    expect(first).not.toBe(old);
+    expect(bench.refreshes()).toBe(1);
+    expect(await source.refused(old)).toBe(first);
+    expect(await source.refused(first ?? '')).toBeUndefined();
+    expect(bench.refreshes()).toBe(1);
+  });
+
+  test('has no other where it cannot be refreshed, and a person is needed then', async () => {
+    await using bench = await openBench({ refreshToken: undefined });
+    const source = bench.source();
+    const old = await source.token();
+    bench.clock.pass(60_000);
+    expect(await source.refused(old)).toBeUndefined();
+    expect(source.state()).toBe('unauthenticated');
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+  });
+
+  test('for want of scopes is not refreshed; the scopes are kept for the next sign-in', async () => {
+    await using bench = await openBench();
+    const source = bench.source();
+    const old = await source.token();
+    const header = 'Bearer error="insufficient_scope", scope="b c"';
+    expect(await source.refused(old, header)).toBeUndefined();
+    expect(keptIn(bench).wanted).toEqual(['b', 'c']);
+    expect(await source.token()).toBe(old);
+    expect(bench.refreshes()).toBe(0);
+  });
+});

@@ -1,0 +1,186 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { jwtVerify } from 'jose';
+import { describe, expect, test } from 'vitest';
+import type { KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
+import { signIn } from './sign-in.ts';
+import { signOut } from './sign-out.ts';
+import { fastClock, servicesWith, startScripted, startWorld, tokens, type World } from './world.fixture.ts';
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:';
+
+async function signInBy(
+  way: SignInWay,
+  world: World,
+  given: Partial<SignInTarget> = {},
+  changes: Partial<SignInServices> = {},
+): Promise<KeptSignIn> {
+  await using services = servicesWith(changes);
+  return signIn({ ...world.target, ...given }, way, services);
+}
+
+describe('the device grant', () => {
+  const DEVICE = {
+    device_code: 'device-secret',
+    user_code: 'WDJB-MJHT',
+    verification_uri: 'https://as.test/device',
+    verification_uri_complete: 'https://as.test/device?user_code=WDJB-MJHT',
+    expires_in: 600,
+    interval: 3,
+  };
+
+  test('shows the code, waits as it is told, more slowly when it is told, and gets tokens', async () => {
+    await using world = await startWorld();
+    world.server.on.set('POST /device', () => ({ body: DEVICE }));
+    const answers = ['authorization_pending', 'slow_down', 'authorization_pending'];
+    world.server.on.set('POST /token', () => {
+      const error = answers.shift();
+      return error === undefined ? { body: tokens('r') } : { status: 400, body: { error } };
+    });
+    const clock = fastClock();
+    const shown: string[] = [];
+    const person = {
+      show() {},
+      showCode: (...all: (string | undefined)[]) => void shown.push(all.join(' ')),
+    };
+    const kept = await signInBy(
+      'device',
+      world,
+      { scopes: ['a'], authorizeParams: { audience: 'api' } },
+      { clock, person, timeoutMs: undefined },
+    );
+    expect(kept).toMatchObject({ way: 'device', refreshToken: 'r' });
+    expect(shown).toEqual([`${DEVICE.verification_uri} WDJB-MJHT ${DEVICE.verification_uri_complete}`]);
+    expect(clock.slept).toEqual([3_000, 3_000, 8_000, 8_000]);
+    const [{ form } = { form: new URLSearchParams() }] = world.server.of('POST /device');
+    expect(Object.fromEntries(form)).toMatchObject({
+      scope: 'a',
+      audience: 'api',
+      resource: world.target.resource,
+    });
+    const [{ body } = { body: '' }] = world.server.of('POST /register');
+    expect(JSON.parse(body)).toMatchObject({ grant_types: [`${GRANT}device_code`, 'refresh_token'] });
+  });
+
+  test.each([
+    ['expired_token', 'auth/sign-in-timeout'],
+    ['access_denied', 'auth/sign-in-refused'],
+    ['authorization_pending', 'auth/sign-in-timeout'],
+    ['temporarily_unavailable', 'auth/sign-in-timeout'],
+  ])('an answer of %s in the end is %s', async (reason, code) => {
+    await using world = await startWorld();
+    world.server.on.set('POST /device', () => ({ body: { ...DEVICE, expires_in: 30 } }));
+    world.server.on.set('POST /token', () => ({
+      status: 400,
+      body: { error: reason, error_description: 'device-secret' },
+    }));
+    const person = { show() {}, showCode() {} };
+    const failed = await signInBy(
+      'device',
+      world,
+      {},
+      { clock: fastClock(), person, timeoutMs: undefined },
+    ).catch((one: unknown) => one);
+    expect(failed).toMatchObject({ code });
+    expect(String(failed)).not.toContain('device-secret');
+    await expect(signInBy('device', world)).rejects.toMatchObject({ code: 'auth/no-person' });
+  });
+});
+
+describe('the ways without a person', () => {
+  test('a service signs in with its secret, and never as a client that was made for it', async () => {
+    await using world = await startWorld();
+    const kept = await signInBy('client-credentials', world, {
+      clientId: 'ci',
+      clientSecret: 's3cret',
+      scopes: ['a'],
+    });
+    expect(kept).toMatchObject({ way: 'client-credentials', client: { id: 'ci' }, scopes: ['a'] });
+    const [{ form, headers } = { form: new URLSearchParams(), headers: {} }] = world.server.of('POST /token');
+    expect(Object.fromEntries(form)).toMatchObject({
+      grant_type: 'client_credentials',
+      resource: world.target.resource,
+    });
+    expect(headers['authorization']).toBe(`Basic ${Buffer.from('ci:s3cret').toString('base64')}`);
+    await expect(signInBy('client-credentials', world)).rejects.toMatchObject({ code: 'auth/client-needed' });
+    expect(world.server.of('POST /register')).toEqual([]);
+  });
+
+  test('a client proves who it is with a private key', async () => {
+    await using world = await startWorld();
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    const clientKey = { pem, algorithm: 'ES256', keyId: 'one' };
+    await signInBy('client-credentials', world, { clientId: 'ci', clientKey });
+    const [{ form } = { form: new URLSearchParams() }] = world.server.of('POST /token');
+    const proof = await jwtVerify(form.get('client_assertion') ?? '', publicKey, {
+      issuer: 'ci',
+      subject: 'ci',
+      audience: world.server.origin,
+    });
+    expect(proof.protectedHeader).toMatchObject({ alg: 'ES256', kid: 'one' });
+    const bad = { clientId: 'ci', clientKey: { pem: 'no key', algorithm: 'ES256' } };
+    await expect(signInBy('client-credentials', world, bad)).rejects.toMatchObject({
+      code: 'auth/client-refused',
+      message: 'client "ci" lacks a private key for ES256 (PKCS #8, PEM)',
+    });
+  });
+
+  test('an assertion that is given is sent once, and no other grant is tried when it is refused', async () => {
+    await using world = await startWorld();
+    const given = { clientId: 'workload', assertion: { kind: 'jwt', jwt: 'a.b.c' } } as const;
+    await signInBy('assertion', world, given);
+    expect(world.server.of('POST /token')[0]?.form.get('assertion')).toBe('a.b.c');
+    world.server.on.set('POST /token', () => ({ status: 400, body: { error: 'invalid_grant' } }));
+    await expect(signInBy('assertion', world, given)).rejects.toMatchObject({ code: 'auth/sign-in-refused' });
+    expect(world.server.of('POST /token').map(({ form }) => form.get('grant_type'))).toEqual([
+      `${GRANT}jwt-bearer`,
+      `${GRANT}jwt-bearer`,
+    ]);
+  });
+
+  test('an identity token is exchanged for an assertion at the identity provider, for this server and resource', async () => {
+    await using world = await startWorld();
+    await using provider = await startScripted();
+    const type = 'urn:ietf:params:oauth:token-type:';
+    provider.on.set('POST /token', () => ({
+      body: { access_token: 'x.y.z', token_type: 'N_A', issued_token_type: `${type}id-jag`, expires_in: 300 },
+    }));
+    const assertion = {
+      kind: 'identity',
+      idToken: 'i.d.t',
+      tokenUrl: `${provider.origin}/token`,
+      clientId: 'at-idp',
+    } as const;
+    const given = { clientId: 'mine', clientSecret: 'my secret', assertion };
+    await signInBy('assertion', world, given);
+    const [{ form } = { form: new URLSearchParams() }] = provider.asked;
+    expect(Object.fromEntries(form)).toMatchObject({
+      grant_type: `${GRANT}token-exchange`,
+      requested_token_type: `${type}id-jag`,
+      subject_token: 'i.d.t',
+      subject_token_type: `${type}id_token`,
+      audience: world.server.origin,
+      resource: world.target.resource,
+      client_id: 'at-idp',
+    });
+    expect(world.server.of('POST /token')[0]?.form.get('assertion')).toBe('x.y.z');
+    provider.on.set('POST /token', () => ({ body: { access_token: 'x.y.z', token_type: 'N_A' } }));
+    await expect(signInBy('assertion', world, given)).rejects.toMatchObject({ code: 'auth/bad-answer' });
+  });
+});
+
+describe('signing out', () => {
+  test('withdraws the refresh token and the access token, and says where it could not', async () => {
+    await using world = await startWorld();
+    const kept = await signInBy('client-credentials', world, { clientId: 'ci', clientSecret: 's3cret' });
+    await using services = servicesWith();
+    expect(await signOut(kept, services)).toBe(true);
+    expect(world.server.of('POST /revoke').map(({ form }) => form.get('token'))).toEqual([
+      kept.refreshToken,
+      kept.accessToken,
+    ]);
+    world.server.on.set('POST /revoke', () => ({ status: 503 }));
+    expect(await signOut(kept, services)).toBe(false);
+    expect(await signOut({ ...kept, revocationEndpoint: undefined }, services)).toBe(false);
+  });
+});
