@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -622,8 +623,59 @@ describe('a workload that the command which asks has begun', () => {
 
   test('is left to another process that hosts it', async () => {
     await begin();
+    await claim('a1', 'running', asking.pid);
     await takeOver({ pid: 12_345, started: 'then' });
     expect(host.busyWith).toEqual([]);
+  });
+
+  test('is what another command gets that starts it meanwhile', async () => {
+    const asked = Promise.withResolvers<void>();
+    host = newHost({
+      clock: {
+        ...systemClock,
+        async sleep() {
+          asked.resolve();
+          await nextTurn();
+        },
+      },
+    });
+    await begin();
+    const started = start('a1');
+    await asked.promise;
+    expect(host.busyWith).toEqual(['a1']);
+    await takeOver();
+    expect(await started).toMatchObject({ port: 4001 });
+    expect(proxies).toHaveLength(1);
+  });
+
+  test('is started by another command that was asked to meanwhile, where it was not handed over', async () => {
+    const asked = Promise.withResolvers<void>();
+    host = newHost({
+      clock: {
+        ...systemClock,
+        async sleep() {
+          asked.resolve();
+          await nextTurn();
+        },
+      },
+    });
+    await begin();
+    const started = start('a1');
+    await asked.promise;
+    alive.delete(asking.pid);
+    expect(await started).toMatchObject({ port: 4001, readiness: {} });
+    expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+  });
+
+  test('is not waited for by whoever does not want it any more', async () => {
+    timeFlies = false;
+    await begin();
+    const started = start('a1');
+    started.catch(() => {});
+    await expect.poll(() => slept.length).toBeGreaterThan(0);
+    terminated = [];
+    void host.stop('a1', 0).catch(() => {});
+    await expect(started).rejects.toMatchObject({ code: 'run/cancelled' });
   });
 });
 

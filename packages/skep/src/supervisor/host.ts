@@ -20,6 +20,7 @@ import { takenPort } from './port-holder.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
 import { hostOf, openStatusRecord, readStatus, wasEnded, type StatusRecord } from './state.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
+import { waitForOthers } from './wait-for-others.ts';
 
 export interface StartRequest extends SuperviseOptions {
   /** What the workload runs on, where whoever asks is connected to it and has made sure of it. */
@@ -75,7 +76,7 @@ export class Host {
 
   /** Names hosted or being worked on. */
   get busyWith(): readonly string[] {
-    return [...new Set([...this.#hosted.keys(), ...this.#turns.keys()])];
+    return [...new Set([...this.#hosted.keys(), ...this.#starts.keys(), ...this.#turns.keys()])];
   }
 
   /** What somebody has begun to do to it, and is to be finished; its status may not say so on a disk that is full. */
@@ -99,7 +100,7 @@ export class Host {
 
   /**
    * Starts a saved workload; one that runs already is left alone, unless it is to be another one from now on. On failure
-   * the status says `error`.
+   * the status says `error`; with `file/locked` another process goes on starting it.
    */
   start(name: string, given: StartRequest): Promise<Endpoint> {
     if (given.config) this.#endStarts(name, 'changed');
@@ -108,7 +109,7 @@ export class Host {
     const request = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
     const starts = this.#starts.get(name) ?? new Set();
     this.#starts.set(name, starts.add(ending));
-    const started = this.#inTurn(name, async () => {
+    const start = async (): Promise<Endpoint> => {
       request.signal.throwIfAborted();
       const hosted = this.#hosted.get(name);
       const { config: next } = request;
@@ -128,7 +129,8 @@ export class Host {
         await this.#recordFailure(name, request, cause);
         throw cause;
       }
-    });
+    };
+    const started = waitForOthers(name, request, this.#deps).then(() => this.#inTurn(name, start));
     return started.finally(() => {
       starts.delete(ending);
       if (starts.size === 0) this.#starts.delete(name);
