@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import {
@@ -16,8 +17,9 @@ import type { Asker, CarryOver } from './backend/modern/refusal.ts';
 import type { OpenLink } from './backend/link.ts';
 import { EraLink } from './backend/modern/era-link.ts';
 import { Mux } from './backend/mux/mux.ts';
-import { oneOff, type BackendPort, type Met, type PortState } from './backend/port.ts';
+import { awaited, oneOff, type BackendPort, type Met, type Peer, type PortState } from './backend/port.ts';
 import { Pipe } from './backend/stdio/pipe.ts';
+import type { Call } from './call/call.ts';
 import type { Step } from './call/chain.ts';
 import { principalOf } from './call/principal.ts';
 import type { AddressSettings } from './call/public-address.ts';
@@ -26,7 +28,7 @@ import { Sse } from './endpoint/sse.ts';
 import { StreamableHttp } from './endpoint/streamable-http.ts';
 import type { UnreadBudget } from './endpoint/unread-budget.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from './message/protocol-version.ts';
-import type { JsonObject } from './message/json-rpc.ts';
+import { requestOf, type JsonObject } from './message/json-rpc.ts';
 
 export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly remoteHealthChecks: boolean;
@@ -89,7 +91,7 @@ const WORD = { failing: 'unhealthy', unauthenticated: 'degraded' } as const;
 
 /** A front that also tells how the server behind it is. */
 function withHealth(front: Front, health: ServerHealth): Front {
-  const { attach, answerer, greet, ask, backendEnded, backendStarted } = front;
+  const { attach, answerer, greet, ask, askFor, backendEnded, backendStarted } = front;
   return {
     path: front.path,
     step: front.step,
@@ -99,6 +101,7 @@ function withHealth(front: Front, health: ServerHealth): Front {
     ...(answerer && { answerer }),
     ...(greet && { greet }),
     ...(ask && { ask }),
+    ...(askFor && { askFor }),
     health() {
       const { condition, seen } = health;
       const said = { ...front.health(), seen };
@@ -152,14 +155,23 @@ class RelayFront implements Front {
   readonly serves: readonly string[];
   readonly #relay: Forward;
   readonly #messages: MessageFront;
-  readonly #port: BackendPort;
+  readonly #conversations: Conversations;
   /** The server has refused a handshake, so it is a modern one, and only that. */
   #isModern = false;
+  /** It has taken one: what it refuses within a session is refused for another reason. */
+  #takesHandshakes = false;
 
-  constructor(openRelay: (carryOver: CarryOver) => Forward, messages: MessageFront, port: BackendPort) {
+  constructor(
+    openRelay: (carryOver: CarryOver) => Forward,
+    messages: MessageFront,
+    conversations: Conversations,
+  ) {
     this.#relay = openRelay({
-      isNeeded: async (asker) => {
-        this.#isModern ||= (await this.#familyFor(asker)) === 'modern';
+      isNeeded: async (asker, refused) => {
+        if (this.#isModern || (this.#takesHandshakes && refused === 'message')) return this.#isModern;
+        const era = await this.#ask(asker, (peer) => conversations.meetByHandshake(peer));
+        this.#isModern = era === 'modern';
+        this.#takesHandshakes = era === 'legacy';
         return this.#isModern;
       },
       take: (call) => messages.step(call, () => Promise.resolve()),
@@ -167,13 +179,14 @@ class RelayFront implements Front {
     this.path = this.#relay.path;
     this.serves = this.#relay.serves;
     this.#messages = messages;
-    this.#port = port;
+    this.#conversations = conversations;
   }
 
   readonly step: Step = async (call, next) => {
     const isCarried =
       call.incoming?.era === 'modern'
-        ? call.path === this.path && (await this.#familyFor(call)) === 'legacy'
+        ? call.path === this.path &&
+          (await this.#ask(call, (peer) => this.#conversations.meet(peer))) === 'legacy'
         : this.#isModern;
     // Its client may have gone while the server was met.
     if (call.res.destroyed) return;
@@ -188,6 +201,7 @@ class RelayFront implements Front {
 
   readonly backendStarted = (): void => {
     this.#isModern = false;
+    this.#takesHandshakes = false;
     this.#messages.backendStarted();
   };
 
@@ -202,10 +216,13 @@ class RelayFront implements Front {
   }
 
   /** Undefined for a server that cannot be met: it tells its client so itself. */
-  async #familyFor({ identity, credentials }: Asker): Promise<Met['era'] | undefined> {
+  async #ask(
+    { identity, credentials }: Asker,
+    meet: (peer: Peer) => Promise<Met>,
+  ): Promise<Met['era'] | undefined> {
     if (identity === undefined) return undefined;
     try {
-      return (await this.#port.meet({ ...oneOff(), key: principalOf(identity), credentials })).era;
+      return (await meet({ ...oneOff(), key: principalOf(identity), credentials })).era;
     } catch {
       return undefined;
     }
@@ -244,6 +261,16 @@ class MessageFront implements Front {
   readonly greet = (): Promise<unknown> => this.#port.greet();
 
   readonly ask = (method: string, params: JsonObject): Promise<string> => this.#port.ask(method, params);
+
+  readonly askFor = async (call: Call, method: string, params: JsonObject): Promise<string> => {
+    const { identity, credentials } = call;
+    if (identity === undefined) throw new SkepError('internal/bug');
+    const peer: Peer = { ...oneOff(), kind: 'call', key: principalOf(identity), credentials };
+    await this.#port.meet(peer);
+    const { promise, waiter } = awaited();
+    this.#port.request(peer, requestOf('0', method, params), waiter);
+    return promise;
+  };
 
   health(): Health {
     const { state } = this.#port;

@@ -7,7 +7,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { messagesIn, postJson } from './doubles/http-client.ts';
-import { askModern, modernRequest, modernScript } from './doubles/modern.ts';
+import { askModern, DISCOVERED, modernRequest, modernScript } from './doubles/modern.ts';
 import { initializeRequest, newSession, runningProxy } from './doubles/running-proxy.ts';
 import { isCall } from './doubles/started-mux.ts';
 import { scriptedHttpServer } from './doubles/scripted-http-server.ts';
@@ -143,6 +143,32 @@ test('a server that refuses a version, and is no modern one, goes on being relay
   expect([refused.status, messagesIn(refused)]).toMatchObject([400, [{ error: refusal }]]);
   const call = { jsonrpc: '2.0', id: 2, method: 'x/y', params: {} };
   expect(messagesIn(await postJson(proxy.url, call, session)).at(-1)).toMatchObject({ id: 2, result: {} });
+});
+
+test.each([
+  ['within a session', { jsonrpc: '2.0', id: 2, method: 'x/bad' }, 1],
+  // The scripted server begins a session also where it refuses.
+  ['of a handshake', initializeRequest(2, '2025-06-18'), 3],
+])('a refusal %s makes no modern server of one of both families', async (_what, bad, left) => {
+  const refusal = { code: -32602, message: 'not like this' };
+  await using server = await scriptedHttpServer('http', (message, { say, reply }) => {
+    if (message.method === 'server/discover') reply(message, DISCOVERED);
+    else if (message.method === 'x/bad' || Object(message.params).protocolVersion === '2025-06-18')
+      say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: refusal }));
+    else return undefined;
+    return 'handled';
+  });
+  await using proxy = await runningProxy(server);
+  const session = await newSession(proxy.url);
+  for (let round = 0; round < 2; round += 1) {
+    const refused = await postJson(proxy.url, bad, session);
+    expect([refused.status, messagesIn(refused)]).toEqual([400, [{ jsonrpc: '2.0', id: 2, error: refusal }]]);
+  }
+  const answer = await postJson(proxy.url, { jsonrpc: '2.0', id: 3, method: 'x/y' }, session);
+  expect(messagesIn(answer).at(-1)).toMatchObject({ id: 3, result: {} });
+  const modern = await askModern(proxy.url, modernRequest('x/y', { n: 1 }));
+  expect(messagesIn(modern)).toMatchObject([{ id: 1, result: { echo: { n: 1 } } }]);
+  await expect.poll(() => server.sessions).toBe(left);
 });
 
 test("a refusal within a session is its client's, and no session of a legacy server ends by it", async () => {

@@ -19,8 +19,9 @@ import { httpServer, listenOn } from './listener.ts';
 import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isLoopback } from './call/loopback.ts';
-import type { Part } from './steps/part.ts';
+import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
 import type { SignIn, SignInServices, SignInSettings } from './steps/sign-in.ts';
@@ -122,8 +123,15 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log.child({ workload: options.name });
   const pass = newPass();
   const toolCounts = new ToolCounts();
-  const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log });
-  const front = frontOf({
+  const { signIn, part, steps } = await openSteps({
+    ...options,
+    toolCounts,
+    clock,
+    log,
+    ask: (call, method, params) =>
+      front.askFor?.(call, method, params) ?? Promise.reject(new SkepError('proxy/backend-away')),
+  });
+  const front: Front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
     looksInside: looksInside(steps, options.backend.kind === 'sse' ? 'elsewhere' : 'in-place'),
@@ -166,7 +174,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       pass,
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
-      backendStarted: () => front.backendStarted?.(),
+      backendStarted() {
+        part.serverStarted?.();
+        front.backendStarted?.();
+      },
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {
@@ -185,7 +196,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   }
 }
 
-interface Opening extends ProxyOptions {
+interface Opening extends ProxyOptions, Pick<PartServices, 'ask'> {
   readonly toolCounts: ToolCounts;
   readonly clock: Clock;
   readonly log: Log;

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Answerer } from '../call/call.ts';
+import type { Answerer, Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { JsonObject } from '../message/json-rpc.ts';
 
@@ -83,6 +83,8 @@ export interface Front {
   readonly greet?: () => Promise<unknown>;
   /** See `BackendPort.ask`; there where `greet` is. */
   readonly ask?: (method: string, params: JsonObject) => Promise<string>;
+  /** The same on behalf of whoever makes that call, whom the server need not have met; there where messages are read. */
+  readonly askFor?: (call: Call, method: string, params: JsonObject) => Promise<string>;
   /** The server's process has ended. */
   readonly backendEnded?: () => void;
   /** The server was started anew. */

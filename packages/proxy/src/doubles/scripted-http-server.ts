@@ -105,11 +105,14 @@ interface Exchange {
 const SSE = { 'Content-Type': 'text/event-stream' };
 const event = (data: string): string => `event: message\ndata: ${data}\n\n`;
 
+/** What servers of the modern revision answer with this status. */
+const REFUSALS: ReadonlySet<unknown> = new Set([-32022, -32602]);
+
 /** An answer on the POST that it is for, all else on the latest that is open, or on the session's own stream. */
 function sayIn({ calls, stream }: Session, said: string): void {
   const { id, method, error }: Received = JSON.parse(said);
   const isAnswer = method === undefined;
-  const status = Object(error).code === -32022 ? 400 : 200;
+  const status = REFUSALS.has(Object(error).code) ? 400 : 200;
   const call = isAnswer ? calls.get(id) : [...calls.values()].at(-1);
   if (isAnswer) calls.delete(id);
   if (call === undefined) stream?.write(event(said));

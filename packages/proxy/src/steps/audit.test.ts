@@ -146,6 +146,23 @@ describe('a call', () => {
     },
   );
 
+  test('that a server over HTTP refuses by its status is a failure, with the code of the refusal', async () => {
+    await using http = await scriptedHttpServer('http', ({ id, method }, { say }) => {
+      if (method !== 'tools/call') return undefined;
+      say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'not like this' } }));
+      return 'handled';
+    });
+    await using it = await audited(http);
+    await postJson(it.proxy.url, call('bad'), await newSession(it.proxy.url));
+    expect((await it.events(3)).at(-1)).toMatchObject({
+      type: 'mcp_tool_call',
+      outcome: 'failure',
+      metadata: {
+        extra: { status: 400, jsonrpc_error_code: -32602, jsonrpc_error_message: 'not like this' },
+      },
+    });
+  });
+
   test('that is refused on its way is an event with whoever is known to have made it', async () => {
     const signIn = {
       issuer: 'https://idp.test',

@@ -37,8 +37,12 @@ const LISTS: Readonly<Record<string, object>> = {
   },
 };
 
+/** What comes after the cursor of the first page. */
+const LAST_PAGE = { tools: [{ name: 'late', annotations: { readOnlyHint: true } }] };
+
 const script: Script = (message, { reply }) => {
-  const result = LISTS[message.method ?? ''];
+  const isLast = message.method === 'tools/list' && message.params?.['cursor'] === 'c';
+  const result = isLast ? LAST_PAGE : LISTS[message.method ?? ''];
   if (result === undefined) return undefined;
   reply(message, result);
   return 'handled';
@@ -164,11 +168,40 @@ describe.each(['stdio', 'http', 'sse'] as const)('in front of a server of %s', (
     });
   }); // prettier-ignore
 
-  test('what a server said of a tool counts from then on', async () => {
-    await using it = await setup(kind);
-    expect(await it.ask(request('tools/call', { name: 'reads' }))).toEqual(UNAUTHORIZED);
-    await it.ask(request('tools/list'));
-    expect(await it.ask(request('tools/call', { name: 'reads' }))).toMatchObject({ status: 200 });
+  test('what a server says of a tool counts, also before anybody has listed', async () => {
+    const forbidding = [
+      'permit(principal, action, resource);',
+      'forbid(principal, action, resource) when { resource has readOnlyHint && !resource.readOnlyHint };',
+    ];
+    await using it = await setup(kind, forbidding);
+    expect(await it.ask(request('tools/call', { name: 'hidden' }))).toEqual(UNAUTHORIZED);
+    for (const name of ['reads', 'look', 'late', 'listed nowhere'])
+      expect(await it.ask(request('tools/call', { name }))).toMatchObject({ status: 200 });
+  });
+
+  test('what a server said before it was started anew counts no longer', async () => {
+    let readOnlyHint = true;
+    const own: Script = (message, server) => {
+      if (message.method !== 'tools/list') return script(message, server);
+      server.reply(message, { tools: [{ name: 'changes', annotations: { readOnlyHint } }] });
+      return 'handled';
+    };
+    await using it = await setup(kind, POLICIES, own);
+    expect(await it.ask(request('tools/call', { name: 'changes' }))).toMatchObject({ status: 200 });
+    readOnlyHint = false;
+    it.proxy.backendEnded();
+    it.proxy.backendStarted();
+    const again = await (kind === 'sse' ? talkOverSse(it.proxy) : talkOverHttp(it.proxy));
+    expect(await again(request('tools/call', { name: 'changes' }))).toEqual(UNAUTHORIZED);
+  });
+
+  test('no tool is called where a policy heeds what the server says, and it says nothing', async () => {
+    const own: Script = (message, { reply }) => {
+      if (message.method === 'tools/list') reply(message, {});
+      return message.method === 'tools/list' ? 'handled' : undefined;
+    };
+    await using it = await setup(kind, POLICIES, own);
+    expect(await it.ask(request('tools/call', { name: 'look' }))).toEqual(UNAUTHORIZED);
   });
 });
 
@@ -246,9 +279,9 @@ test('an error of the server passes, and what it says before a list is not held 
 });
 
 test('a task is theirs who started it', async () => {
-  const own: Script = (message, { reply }) => {
-    if (message.method !== 'tools/call') return undefined;
-    reply(message, { task: { taskId: 'mine' } });
+  const own: Script = (message, server) => {
+    if (message.method !== 'tools/call') return script(message, server);
+    server.reply(message, { task: { taskId: 'mine' } });
     return 'handled';
   };
   await using it = await setup('stdio', POLICIES, own);
@@ -272,7 +305,7 @@ describe.each(['legacy', 'modern'] as const)('modern clients of a %s server', (e
     const asked = async (method: string, params: Readonly<Record<string, unknown>> = {}) =>
       contentOf(await askModern(it.proxy.url, modernRequest(method, params)));
     expect(await asked('tools/call', { name: 'hidden' })).toEqual(UNAUTHORIZED);
-    expect(await asked('tools/call', { name: 'reads' })).toEqual(UNAUTHORIZED);
+    expect(await asked('tools/call', { name: 'reads' })).toMatchObject({ status: 200, answer: { result: {} } });
     expect(await asked('tools/list')).toMatchObject({
       status: 200,
       answer: { result: { tools: [{ name: 'look' }, { name: 'reads' }], cacheScope: 'private' } },

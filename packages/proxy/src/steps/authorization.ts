@@ -1,10 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isRecord } from '@skep/core/json/is-record.ts';
-import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { findMembers, rawAt } from '@skep/core/json/scan.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { LRUCache } from 'lru-cache';
 import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { principalOf } from '../call/principal.ts';
@@ -12,8 +8,10 @@ import { refuse } from '../call/refuse.ts';
 import { idOf, memberAt, type Message, type Response } from '../message/json-rpc.ts';
 import { readList } from '../message/list-answer.ts';
 import { LISTS, listeningTo, needOf, type ListShape, type Sent } from './authz/methods.ts';
-import { HINTS, type Authorizer, type Decide, type Hints, type Question } from './authz/question.ts';
+import { itemsOf, type Item } from './authz/list-items.ts';
+import type { Authorizer, Decide, Question } from './authz/question.ts';
 import { readRules } from './authz/rules.ts';
+import { ServerTools } from './authz/server-tools.ts';
 import { TaskOwners } from './authz/tasks.ts';
 import type { Part, PartServices } from './part.ts';
 
@@ -25,11 +23,13 @@ export interface AuthzSettings {
 /** Fails with `usage/invalid-value` for what `readRules` or Cedar refuses, with `file/unreadable` for a broken installation. */
 export async function openAuthorization(
   { document }: AuthzSettings,
-  services: Pick<PartServices, 'clock' | 'log' | 'name'>,
+  services: Pick<PartServices, 'clock' | 'log' | 'name' | 'ask'>,
 ): Promise<Part> {
   const authorizer = await openAuthorizer(document, services);
+  const tools = authorizer.heedsHints === true ? new ServerTools(services.ask) : undefined;
   return {
-    steps: { authorization: authorization(authorizer, services.clock) },
+    steps: { authorization: authorization(authorizer, services.clock, tools) },
+    serverStarted: () => tools?.forget(),
     close: () => authorizer.close?.(),
   };
 }
@@ -43,8 +43,6 @@ async function openAuthorizer(
   return (await import('./authz/cedar.ts')).openCedar(rules, services);
 }
 
-/** Tools whose annotations are remembered: the newest. */
-const MAX_TOOLS = 10_000;
 /** Decisions that wait for a decision point at once, of one list. */
 const LANES = 8;
 /** Of decisions in one go; others want their turn. */
@@ -54,8 +52,12 @@ const TURN_MS = 10;
  * The row `authorization`: what a caller may not use is refused before the server hears of it, and is in no list that the
  * caller gets, whatever stream that comes on.
  */
-export function authorization(authorizer: Authorizer, clock: Pick<Clock, 'elapsed'>): Step {
-  const gate = new Gate(clock);
+export function authorization(
+  authorizer: Authorizer,
+  clock: Pick<Clock, 'elapsed'>,
+  tools?: ServerTools,
+): Step {
+  const gate = new Gate(clock, tools);
   return async (call, next) => {
     const { incoming, identity, req, res } = call;
     if (identity === undefined) throw new SkepError('internal/bug');
@@ -79,11 +81,13 @@ export function authorization(authorizer: Authorizer, clock: Pick<Clock, 'elapse
 /** What all calls of one proxy share. */
 class Gate {
   readonly #clock: Pick<Clock, 'elapsed'>;
-  readonly #hints = new LRUCache<string, Hints>({ max: MAX_TOOLS });
+  /** Undefined where nothing depends on what a server says of its tools. */
+  readonly #tools: ServerTools | undefined;
   readonly #tasks = new TaskOwners();
 
-  constructor(clock: Pick<Clock, 'elapsed'>) {
+  constructor(clock: Pick<Clock, 'elapsed'>, tools: ServerTools | undefined) {
     this.#clock = clock;
+    this.#tools = tools;
   }
 
   async admits(call: Call, sent: Sent, who: Who): Promise<boolean> {
@@ -93,8 +97,9 @@ class Gate {
     if (need.kind === 'listen') return this.#narrow(call, sent, need.uris, who);
     if (need.kind === 'refusal') return false;
     const { question } = need;
-    const hints = question.kind === 'tool' ? this.#hints.get(question.id) : undefined;
-    return who.decide({ ...question, hints });
+    if (question.kind !== 'tool' || this.#tools === undefined) return who.decide(question);
+    const hints = await this.#tools.hintsOf(question.id, call, who.principal);
+    return hints !== undefined && who.decide({ ...question, hints });
   }
 
   /** Takes what the caller may not have out of the answer, and notes which task it began. */
@@ -135,9 +140,9 @@ class Gate {
   async #shown(answer: Response, list: ListShape, who: Who): Promise<Message | undefined> {
     if (answer.failed) return answer;
     const read = readList(answer, list.member);
-    const items = read?.items.map((text) => itemOf(text, list));
-    if (read === undefined || !items?.every((item) => item !== undefined)) return undefined;
-    for (const { kind, id, hints = {} } of items) if (kind === 'tool') this.#hints.set(id, hints);
+    const items = read && itemsOf(read.items, list);
+    if (read === undefined || items === undefined) return undefined;
+    this.#tools?.heard(items);
     const decide = (item: Item): boolean | Promise<boolean> =>
       item.kind === 'task'
         ? this.#tasks.owns(item.id, who.principal)
@@ -156,28 +161,6 @@ const TASK_ID = [
 interface Who {
   readonly decide: Decide;
   readonly principal: string;
-}
-
-interface Item {
-  readonly kind: ListShape['kind'];
-  readonly id: string;
-  readonly hints?: Hints;
-}
-
-/** Undefined for what has no name, or two. */
-function itemOf(text: string, { name, kind }: ListShape): Item | undefined {
-  const members = findMembers(text, 0, new Set([name, 'annotations']));
-  const span = members?.get(name);
-  const id = span && parsedJson(rawAt(text, span));
-  if (typeof id !== 'string') return undefined;
-  const annotations = kind === 'tool' ? members?.get('annotations') : undefined;
-  if (annotations === undefined) return { kind, id };
-  const said = parsedJson(rawAt(text, annotations));
-  const known = HINTS.flatMap((hint) => {
-    const value = isRecord(said) ? said[hint] : undefined;
-    return typeof value === 'boolean' ? [[hint, value] as const] : [];
-  });
-  return { kind, id, hints: Object.fromEntries(known) };
 }
 
 /** One verdict for each question, in their order; none for the rest once `isGone`. */

@@ -1,6 +1,8 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { OptionalSteps } from '../call/chain.ts';
+import type { Call } from '../call/call.ts';
+import type { JsonObject } from '../message/json-rpc.ts';
 import type { ToolCounts } from '../call/tool-counts.ts';
 
 /** What a part of the chain that comes with settings adds to it. */
@@ -8,6 +10,8 @@ export interface Part {
   readonly steps: OptionalSteps;
   /** All metrics in the Prometheus text format, where `/metrics` serves them. */
   readonly scrape?: () => Promise<string>;
+  /** The server was started anew. */
+  readonly serverStarted?: () => void;
   /** Called once, when no call can come any more; what it promises is waited for. */
   readonly close?: () => void | Promise<void>;
 }
@@ -25,6 +29,11 @@ export interface PartServices {
   /** Headers of a proxy in front say who is calling (`--trust-proxy-headers`). */
   readonly trustProxyHeaders: boolean;
   readonly skepVersion: string;
+  /**
+   * Asks the server on behalf of whoever makes that call, when calls come and not before. Resolves with the text of its answer,
+   * an error too; rejects with the code of what kept it from answering.
+   */
+  readonly ask?: ((call: Call, method: string, params: JsonObject) => Promise<string>) | undefined;
   /** Of the tools of the server; somebody else counts. */
   readonly toolCounts: ToolCounts;
 }

@@ -78,7 +78,14 @@ export async function openParts(settings: PartSettings, services: PartServices):
     throw failed.reason;
   }
   const scrape = parts.map((part) => part.scrape).find((one) => one !== undefined);
-  return { steps: Object.assign({}, ...parts.map(({ steps }) => steps)), ...(scrape && { scrape }), close };
+  return {
+    steps: Object.assign({}, ...parts.map(({ steps }) => steps)),
+    ...(scrape && { scrape }),
+    serverStarted() {
+      for (const part of parts) part.serverStarted?.();
+    },
+    close,
+  };
 }
 
 async function openPart(

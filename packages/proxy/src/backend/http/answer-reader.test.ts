@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -10,9 +9,9 @@ const STREAM = { 'content-type': 'text/event-stream' };
 
 /** What is heard of an answer that comes in these pieces. */
 async function heard(headers: object, pieces: readonly Uint8Array[]): Promise<readonly Response[]> {
-  const reply = Object.assign(new PassThrough(), { headers });
+  const reply = new PassThrough();
   const answers: Response[] = [];
-  readAlong(reply as unknown as IncomingMessage, (answer) => void answers.push(answer));
+  readAlong(reply, headers, (answer) => void answers.push(answer));
   reply.resume();
   for (const piece of pieces) reply.write(piece);
   reply.end();

@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { findMembers, type Span } from '@skep/core/json/scan.ts';
 import { readMessage, type Response } from '../../message/json-rpc.ts';
@@ -12,14 +13,17 @@ const ENDS = new Set(['result', 'error']);
  * Reads along while the answer to a POST is relayed, and calls `hear` with the response in it, as soon as it is known and
  * once at the most. Of more than 64 KiB it learns no more than whether it is an error; packed bytes are not looked into.
  */
-export function readAlong(reply: IncomingMessage, hear: (answer: Response) => void): void {
-  const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = reply.headers;
+export function readAlong(
+  reply: Readable,
+  { 'content-type': type = '', 'content-encoding': coding = 'identity' }: IncomingHttpHeaders,
+  hear: (answer: Response) => void,
+): void {
   if (coding !== 'identity') return;
   if (/^application\/json\b/iu.test(type)) readJson(reply, hear);
   else if (/^text\/event-stream\b/iu.test(type)) readEvents(reply, hear);
 }
 
-function readJson(reply: IncomingMessage, hear: (answer: Response) => void): void {
+function readJson(reply: Readable, hear: (answer: Response) => void): void {
   const decoder = new StringDecoder();
   let text = '';
   reply.on('data', (chunk: Buffer) => {
@@ -31,7 +35,7 @@ function readJson(reply: IncomingMessage, hear: (answer: Response) => void): voi
   });
 }
 
-function readEvents(reply: IncomingMessage, hear: (answer: Response) => void): void {
+function readEvents(reply: Readable, hear: (answer: Response) => void): void {
   const decoder = new StringDecoder();
   const reader = new EventReader();
   let unread = 0;

@@ -129,6 +129,21 @@ export class Conversations implements BackendPort {
     });
   }
 
+  /**
+   * The same of a server that is asked by a handshake of its own, as a legacy client asks: one of both families is a legacy server
+   * then.
+   */
+  async meetByHandshake({ credentials }: Peer): Promise<Met> {
+    const mux = this.#converse(credentials);
+    try {
+      await mux.attach();
+      await mux.greet();
+      return await mux.meet();
+    } finally {
+      this.#end(mux);
+    }
+  }
+
   join(peer: Peer): void {
     const own = this.#ownOf(peer.key);
     own.asked += 1;

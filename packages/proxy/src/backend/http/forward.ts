@@ -338,7 +338,7 @@ export class Forward implements Front {
     }
     this.#reachable = true;
     const { answerHooks } = pending;
-    if (answerHooks.length > 0) readAlong(reply, (answer) => tellAnswer(answerHooks, answer));
+    if (answerHooks.length > 0) readAlong(body, reply.headers, (answer) => tellAnswer(answerHooks, answer));
     // What has an end goes out with its head; of a stream the first event may be long in coming.
     if (reply.headers['content-length'] === undefined) res.flushHeaders();
     const ended = (error: Error | null): void => {

@@ -11,8 +11,8 @@ import { METHODS } from '../../message/methods.ts';
 export type Asker = Pick<Call, 'identity' | 'credentials'>;
 
 export interface CarryOver {
-  /** True where the server is a modern one. Never rejects. */
-  isNeeded(asker: Asker): Promise<boolean>;
+  /** True where the server, which refused a handshake or something within a session, takes no handshake. Never rejects. */
+  isNeeded(asker: Asker, refused: 'handshake' | 'message'): Promise<boolean>;
   take(call: Call): Promise<void>;
 }
 
@@ -69,14 +69,18 @@ export function whenRefused(call: Call, carryOver: CarryOver | undefined): WhenR
   const { incoming, identity, credentials, req, res } = call;
   if (carryOver === undefined || incoming?.era !== 'legacy') return undefined;
   const { message } = incoming;
-  const ifNeeded = async (act: () => Promise<void> | void): Promise<boolean> => {
-    const isNeeded = await carryOver.isNeeded({ identity, credentials });
-    if (isNeeded) await act();
-    return isNeeded;
-  };
+  const asker = { identity, credentials };
   if (message.kind === 'request' && message.method === METHODS.initialize)
-    return () => ifNeeded(() => carryOver.take(call));
+    return async () => {
+      const isNeeded = await carryOver.isNeeded(asker, 'handshake');
+      if (isNeeded) await carryOver.take(call);
+      return isNeeded;
+    };
   const id = idOf(message);
   if (req.headers['mcp-session-id'] === undefined) return undefined;
-  return () => ifNeeded(() => refuse(res, 'proxy/session-unknown', { id }));
+  return async () => {
+    const isNeeded = await carryOver.isNeeded(asker, 'message');
+    if (isNeeded) refuse(res, 'proxy/session-unknown', { id });
+    return isNeeded;
+  };
 }

@@ -43,11 +43,16 @@ export function recordOf(
   return Object.fromEntries(kept) as Record<string, CedarValueJson>;
 }
 
-/** The attributes that policies name; `all` where one of them may see every claim and argument. */
-export type Relevant = ReadonlySet<string> | 'all';
+/** What policies see of claims and arguments. */
+export interface Relevant {
+  /** The attributes that they name. */
+  readonly names: ReadonlySet<string>;
+  /** One of them may see all the others, too. */
+  readonly isAll: boolean;
+}
 
-export function isRelevant(relevant: Relevant, name: string): boolean {
-  return relevant === 'all' || relevant.has(name);
+export function isRelevant({ names, isAll }: Relevant, name: string): boolean {
+  return isAll || names.has(name);
 }
 
 /**
@@ -71,20 +76,20 @@ function relevantArguments(
   args: string,
   relevant: Relevant,
 ): readonly (readonly [string, unknown])[] | undefined {
-  if (relevant === 'all') {
-    if (repeatedMember(args) !== undefined) return undefined;
-    const value = parseJson(args);
-    const entries = isRecord(value) ? Object.entries(value) : [];
-    return new Set(entries.map(([name]) => folded(name))).size < entries.length ? undefined : entries;
-  }
   const wanted = new Set(
-    [...relevant].flatMap((name) => {
+    [...relevant.names].flatMap((name) => {
       const argument = /^arg_(?<name>.*)$/su.exec(name)?.groups?.['name'];
       return argument === undefined ? [] : [argument, argument.replace(/_present$/u, '')];
     }),
   );
-  if (wanted.size === 0) return [];
+  if (wanted.size === 0 && !relevant.isAll) return [];
   const spans = findMembers(args, 0, wanted, 'exact');
+  if (relevant.isAll) {
+    if (spans === undefined || repeatedMember(args) !== undefined) return undefined;
+    const value = parseJson(args);
+    const entries = isRecord(value) ? Object.entries(value) : [];
+    return new Set(entries.map(([name]) => folded(name))).size < entries.length ? undefined : entries;
+  }
   return (
     spans &&
     Array.from(spans, ([name, span]) => {

@@ -167,6 +167,18 @@ describe('arguments', () => {
     expect(await holds('context.arg_b == 1', {}, tool('t', { args: '{"b":1,"a":1,"A":2}' }))).toBe(true);
     expect(await holds('context != {x: 1}', {}, tool('t', { args: '{"a":1,"A":2}' }))).toBe(false);
   });
+
+  test.each([
+    'forbid(principal, action, resource) when { context has arg_path && context.arg_path like "/etc*" };',
+    'forbid(principal, action, resource) when { context == {claim_sub: "al", arg_path: "/etc"} };',
+  ])('that servers may take for others are refused beside a policy that sees the whole context: %s', async (forbid) => {
+    const policies = [when('context != {claim_x: 1}'), forbid];
+    const asked = (args: object) => decide(policies, someone(), call(args));
+    expect(await asked({ path: '/home' })).toBe(true);
+    expect(await asked({ path: '/etc' })).toBe(false);
+    expect(await asked({ Path: '/etc' })).toBe(false);
+    expect(await asked({ paths: '/etc' })).toBe(true);
+  }); // prettier-ignore
 });
 
 test('what a server says of a tool counts, and what the configuration says of it unless the server does', async () => {
@@ -244,7 +256,7 @@ describe('decisions that are cached', () => {
 
   test('do not depend on when the local identity was made', async () => {
     const cedar = await opened([when('principal.claim_sub == "me"')]);
-    expect(cedar.relevant).toEqual(new Set(['claim_sub']));
+    expect(cedar.relevant).toEqual({ names: new Set(['claim_sub']), isAll: false });
     for (const now of [0, 1e12]) expect(cedar.decideFor(localIdentity('me', now))(tool('t'))).toBe(true);
   });
 });

@@ -109,6 +109,7 @@ export async function openCedar(rules: CedarRules, { name, log }: CedarServices)
   };
   return {
     relevant,
+    heedsHints: HINTS.some((hint) => isRelevant(relevant, hint)),
     decideFor(identity) {
       const decide = known.get(identity) ?? decider(identity);
       known.set(identity, decide);
@@ -232,5 +233,5 @@ function keyOf(
 }
 
 function namesArguments(relevant: Relevant): boolean {
-  return relevant === 'all' || [...relevant].some((name) => name.startsWith('arg_'));
+  return relevant.isAll || [...relevant.names].some((name) => name.startsWith('arg_'));
 }

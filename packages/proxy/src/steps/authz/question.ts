@@ -30,6 +30,8 @@ export type Decide = (question: Question) => boolean | Promise<boolean>;
 /** Decides who may use what. */
 export interface Authorizer {
   readonly decideFor: (identity: Identity) => Decide;
+  /** Decisions may depend on hints. */
+  readonly heedsHints?: boolean;
   /** Idempotent. */
   readonly close?: () => void;
 }

@@ -7,13 +7,13 @@ import type { Relevant } from './cedar-values.ts';
  */
 export function relevantTo(policies: readonly unknown[]): Relevant {
   const names = new Set<string>();
-  const isWhole = policies.some((policy) => {
+  const uses = policies.map((policy) => {
     const conditions = isRecord(policy) ? policy['conditions'] : undefined;
     // Of a policy that is not read as expected, anything may count.
     if (!Array.isArray(conditions)) return true;
     return conditions.filter((clause) => !isRecord(clause) || usesWhole(clause['body'], names)).length > 0;
   });
-  return isWhole ? 'all' : names;
+  return { names, isAll: uses.includes(true) };
 }
 
 /** Collects the names in an expression; true where it uses the context other than for a member of it. */
@@ -23,6 +23,8 @@ function usesWhole(expression: unknown, names: Set<string>): boolean {
     if (operator === 'Value') return false;
     if (operator === 'Var') return operand === 'context';
     if (operator === '.' || operator === 'has') return usesMember(operand, names);
+    // The context may be compared with a record of the policy.
+    if (operator === 'Record' && isRecord(operand)) for (const name of Object.keys(operand)) names.add(name);
     return someUsesWhole(operand, names);
   });
   return found.includes(true);
@@ -36,7 +38,7 @@ function usesMember(operand: unknown, names: Set<string>): boolean {
   return isRecord(left) && 'Var' in left ? false : usesWhole(left, names);
 }
 
-/** Operands are expressions, by name or in a list; a record of the policy has names of its own. */
+/** Operands are expressions, by name or in a list. */
 function someUsesWhole(operand: unknown, names: Set<string>): boolean {
   const all: readonly unknown[] = isRecord(operand) ? Object.values(operand) : [operand].flat();
   return all.map((one) => usesWhole(one, names)).includes(true);
