@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { decodeRunConfig } from '../run-config/run-config.ts';
+import { telemetryOf } from '../run-config/telemetry.ts';
+import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 import { commandUnderTest, NOTHING_LEFT, type CommandLine } from '../command-under-test.fixture.ts';
 
 const RUN = 'run fake:1 --name a1 --transport stdio';
@@ -16,6 +19,7 @@ const FILES = {
     ...IMPORTED,
     telemetry_config: { endpoint: 'x', environmentVariables: ['GITHUB_TOKEN'] },
   },
+  'shown.json': { ...IMPORTED, telemetry_config: { endpoint: 'x', headers: { 'X-Key': 'hunter2' } } },
   'ca.json': { ...IMPORTED, telemetry_config: { endpoint: 'x', caCertPath: 'gone.pem' } },
 };
 
@@ -51,13 +55,14 @@ describe('a run that is measured', () => {
       telemetry_config: {
         endpoint: 'otel.example:4318/',
         insecure: true,
-        headers: { 'X-Key': 'hunter2' },
         customAttributes: { team: 'blue', tier: '1' },
         environmentVariables: ['REGION', 'ABSENT'],
         samplingRate: 0.5,
         useLegacyAttributes: false,
       },
       telemetry_environment: { REGION: 'eu' },
+      env_vars: { SKEP_OTEL_HEADERS: '{"X-Key":"hunter2"}' },
+      secret_env: ['SKEP_OTEL_HEADERS'],
     });
     await skep.output('export a1 out.json');
     const out = await readFile(join(skep.cwd, 'out.json'), 'utf8');
@@ -66,6 +71,44 @@ describe('a run that is measured', () => {
     });
     expect(out).not.toContain('hunter2');
     expect(out).not.toContain('telemetry_environment');
+  });
+
+  test('keeps what its collector is shown where secrets are, and shows nothing of it', async () => {
+    const skep = await commandUnderTest({
+      keyrings: [new MemoryKeyring({ maxChars: 1_000_000 })],
+      env: { SKEP_SECRETS_PROVIDER: 'keyring' },
+    });
+    const { err } = await skep.run(`${RUN} --otel-endpoint x --otel-headers X-Key=hunter2 --debug`);
+    const file = await readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8');
+    expect(JSON.parse(file)).toMatchObject({
+      secrets: [expect.stringMatching(/,target=SKEP_OTEL_HEADERS$/u)],
+    });
+    const given = { ...skep.runtime.environments.get('a1'), ...skep.runtime.specOf('a1') };
+    const shown = await skep.output('status a1');
+    expect(`${err}${file}${shown}${JSON.stringify(given)}`).not.toMatch(/hunter2|Secrets:.*SKEP_OTEL/u);
+    const config = decodeRunConfig(JSON.parse(file), 'a1');
+    const told = await telemetryOf(config, '1', '{"X-Key":"hunter2"}');
+    expect(told).toMatchObject({ headers: { 'X-Key': 'hunter2' } });
+  });
+
+  test('takes the headers of a file of others for a secret, too', async () => {
+    const skep = await commandUnderTest({ files: FILES });
+    await skep.output('run --from-config shown.json --trust-config');
+    const config = await saved(join(skep.places.runConfigsDir, 'a1.json'));
+    expect(config['telemetry_config']).not.toHaveProperty('headers');
+    expect(config).toMatchObject({ secret_env: ['SKEP_OTEL_HEADERS'] });
+  });
+
+  test('does not start with headers that are none', async () => {
+    const skep = await commandUnderTest();
+    const refused = await skep.run([
+      ...RUN.split(' '),
+      '--otel-endpoint',
+      'x',
+      '-e',
+      'SKEP_OTEL_HEADERS=X-Key=1',
+    ]);
+    expect(refused.err).toContain('the secret SKEP_OTEL_HEADERS is no JSON object of headers');
   });
 
   test('is as the configuration file says, where no flag does', async () => {

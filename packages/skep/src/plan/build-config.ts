@@ -8,7 +8,7 @@ import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
 import type { PlannedProxy, PlannedRun } from './planned-run.ts';
 import type { MergedEnv } from './merge-env.ts';
-import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
+import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET, OTEL_HEADERS } from '../secrets/reference.ts';
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
 export async function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): Promise<RunConfig> {
@@ -61,7 +61,7 @@ export function proxyConfigOf(
     ...webhooks,
     ...audit,
     ...telemetry.config,
-    ...withProxySecrets(merged, { signIn, exchange, inputs }),
+    ...withProxySecrets(merged, { signIn, exchange, telemetry, inputs }),
     container_labels: inputs.labels,
   };
 }
@@ -69,11 +69,12 @@ export function proxyConfigOf(
 /** Secrets of the proxy go where the server's secrets go; what `--secret` names for one counts before a value. */
 function withProxySecrets(
   { env, secret }: MergedEnv,
-  { signIn, exchange, inputs }: Pick<PlannedRun, 'signIn' | 'exchange' | 'inputs'>,
+  { signIn, exchange, telemetry, inputs }: Pick<PlannedRun, 'signIn' | 'exchange' | 'telemetry' | 'inputs'>,
 ): Pick<RunConfig, 'env_vars' | 'secret_env'> {
   const given = {
     [OIDC_CLIENT_SECRET]: signIn.clientSecret,
     [EXCHANGE_CLIENT_SECRET]: exchange.clientSecret,
+    [OTEL_HEADERS]: telemetry.headers,
   };
   const isNamed = (name: string): boolean => inputs.secrets.some(({ target }) => target === name);
   const values = Object.entries(given).flatMap(([name, value]) => {

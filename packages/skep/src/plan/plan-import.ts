@@ -32,6 +32,7 @@ import {
   checkReferences,
   EXCHANGE_CLIENT_SECRET,
   OIDC_CLIENT_SECRET,
+  OTEL_HEADERS,
   parseReference,
 } from '../secrets/reference.ts';
 import { withHardening } from './first-hardening.ts';
@@ -193,9 +194,11 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...(config.secrets ?? [])
       .map(parseReference)
       .map(({ name, target }) =>
-        target === OIDC_CLIENT_SECRET || target === EXCHANGE_CLIENT_SECRET
-          ? `show its identity provider the secret "${name}"`
-          : `give the server the secret "${name}" as ${target}`,
+        target === OTEL_HEADERS
+          ? `show its collector the secret "${name}"`
+          : target === OIDC_CLIENT_SECRET || target === EXCHANGE_CLIENT_SECRET
+            ? `show its identity provider the secret "${name}"`
+            : `give the server the secret "${name}" as ${target}`,
       ),
     ...(config.jwks_auth_token_file
       ? [`send its identity provider the content of "${config.jwks_auth_token_file}"`]

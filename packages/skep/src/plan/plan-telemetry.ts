@@ -18,6 +18,8 @@ import type { Surroundings } from './plan.ts';
 export interface PlannedTelemetry {
   /** As it is saved; its members are undefined where nobody gets to see it. */
   readonly config: TelemetryMembers;
+  /** For the collector, a JSON object. A secret. */
+  readonly headers: string | undefined;
   /** Lines for the person. */
   readonly warnings: readonly string[];
 }
@@ -43,7 +45,6 @@ export async function planTelemetry(
   const config: TelemetryConfig = {
     ...(endpoint.trim() === '' ? {} : { endpoint: endpoint.trim().replace(/^https?:\/\//iu, '') }),
     ...(values.otelServiceName ? { serviceName: values.otelServiceName } : {}),
-    ...(otelHeaders === undefined ? {} : { headers: otelHeaders }),
     ...(values.otelInsecure || isPlain ? { insecure: true } : {}),
     ...(values.otelTracingEnabled ? {} : { tracingEnabled: false }),
     ...(values.otelMetricsEnabled ? {} : { metricsEnabled: false }),
@@ -53,13 +54,14 @@ export async function planTelemetry(
     ...(values.otelEnablePrometheusMetricsPath ? { enablePrometheusMetricsPath: true } : {}),
     ...(values.otelUseLegacyAttributes ? {} : { useLegacyAttributes: false }),
   };
-  if (!isMeasured(config)) return { config: NOTHING, warnings: unused(settings) };
+  if (!isMeasured(config)) return { config: NOTHING, headers: undefined, warnings: unused(settings) };
   const checked = await checkedTelemetry({ telemetry_config: config }, around);
   const warnings =
     isPlain && !values.otelInsecure
       ? ['Warning: what is measured goes to the collector unencrypted, as its http:// says\n']
       : [];
-  return { config: checked, warnings };
+  const headers = otelHeaders && JSON.stringify(otelHeaders);
+  return { config: checked, headers, warnings };
 }
 
 const NOTHING: TelemetryMembers = { telemetry_config: undefined, telemetry_environment: undefined };

@@ -5,6 +5,7 @@ import {
   formatReference,
   isReference,
   OIDC_CLIENT_SECRET,
+  OTEL_HEADERS,
   parseReference,
 } from '../secrets/reference.ts';
 
@@ -51,6 +52,18 @@ export function withExchange(document: Document): Document {
     ...secretMembers(others, EXCHANGE_CLIENT_SECRET, secret),
     token_exchange_config: exchange,
   };
+}
+
+/** As `withSignIn`, for what is measured: the headers of the collector go where secrets are. */
+export function withCollector(document: Document): Document {
+  const { telemetry_config: said } = document;
+  const headers = isRecord(said) ? said['headers'] : undefined;
+  if (!isRecord(said) || !isRecord(headers)) return document;
+  const values = Object.values(headers);
+  if (values.length === 0 || !values.every((value) => typeof value === 'string')) return document;
+  const { headers: _moved, ...telemetry } = said;
+  const secret = secretMembers(document, OTEL_HEADERS, JSON.stringify(headers));
+  return { ...document, ...secret, telemetry_config: telemetry };
 }
 
 function isNone(value: unknown): boolean {

@@ -2,7 +2,7 @@ import type { PartSettings } from '@skep/proxy/steps/parts.ts';
 import { currentAuthz } from './authz.ts';
 import { auditOf } from './audit.ts';
 import type { RunConfig } from './run-config.ts';
-import { EXCHANGE_CLIENT_SECRET } from '../secrets/reference.ts';
+import { EXCHANGE_CLIENT_SECRET, OTEL_HEADERS } from '../secrets/reference.ts';
 import { telemetryOf } from './telemetry.ts';
 import { exchangeOf } from './token-exchange.ts';
 import { rateLimitOf } from './rate-limit.ts';
@@ -30,7 +30,7 @@ export async function partsOf(
   const [tools, authz, telemetry] = await Promise.all([
     currentTools(config),
     currentAuthz(config),
-    telemetryOf(config, version),
+    telemetryOf(config, version, config.telemetry_config && (await secretOf(OTEL_HEADERS))),
   ]);
   const secret = config.token_exchange_config && (await secretOf(EXCHANGE_CLIENT_SECRET));
   return {

@@ -1,5 +1,9 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { ProxyTelemetry } from '@skep/proxy/steps/telemetry/settings.ts';
+import { OTEL_HEADERS } from '../secrets/reference.ts';
 import type { RunConfig } from './run-config.ts';
 
 /** The members of a run configuration that say what is measured of the calls of a workload. */
@@ -26,8 +30,9 @@ export function collectorOf({ endpoint, insecure }: TelemetryConfig): string | u
 }
 
 /**
- * What the proxy of a workload measures (docs/behaviour/proxy.md#telemetry); undefined where nobody gets to see it. Fails with
- * `file/*` for authorities that cannot be read.
+ * What the proxy of a workload measures (docs/behaviour/proxy.md#telemetry), and shows the collector `headers`, a JSON object;
+ * undefined where nobody gets to see it. Fails with `file/*` for authorities that cannot be read, and with
+ * `usage/invalid-value` for headers that are none.
  */
 export async function telemetryOf(
   {
@@ -36,6 +41,7 @@ export async function telemetryOf(
     telemetry_environment: environment = {},
   }: TelemetryMembers & { readonly name: string },
   version: string,
+  headers?: string,
 ): Promise<ProxyTelemetry | undefined> {
   if (config === undefined || !isMeasured(config)) return undefined;
   const url = collectorOf(config);
@@ -47,7 +53,7 @@ export async function telemetryOf(
     serviceName: config.serviceName || `skep-${name}`,
     serviceVersion: config.serviceVersion || version,
     endpoint: url === undefined ? 'none' : { url },
-    headers: config.headers ?? {},
+    headers: { ...config.headers, ...(headers === undefined ? {} : headersIn(headers)) },
     ca: caCertPath
       ? await readText(caCertPath, { maxBytes: MAX_PEM_BYTES, what: 'certificates' })
       : undefined,
@@ -58,4 +64,14 @@ export async function telemetryOf(
     legacyNames: config.useLegacyAttributes ?? true,
     environment,
   };
+}
+
+function headersIn(text: string): Readonly<Record<string, string>> {
+  const said = parsedJson(text);
+  if (isRecord(said) && Object.values(said).every((value) => typeof value === 'string'))
+    return said as Readonly<Record<string, string>>;
+  throw new SkepError('usage/invalid-value', {
+    message: `the secret ${OTEL_HEADERS} is no JSON object of headers`,
+    hint: 'write {"Name":"value"}, or give the headers with --otel-headers',
+  });
 }

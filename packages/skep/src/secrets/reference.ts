@@ -12,6 +12,8 @@ export interface SecretReference {
 /** Targets of the secrets that the proxy of a workload shows an identity provider, and a token endpoint. */
 export const OIDC_CLIENT_SECRET = 'SKEP_OIDC_CLIENT_SECRET';
 export const EXCHANGE_CLIENT_SECRET = 'SKEP_TOKEN_EXCHANGE_CLIENT_SECRET';
+/** Target of the headers that the proxy shows a collector, as one JSON object. */
+export const OTEL_HEADERS = 'SKEP_OTEL_HEADERS';
 
 const WEBHOOK_SECRET = 'SKEP_WEBHOOK_SECRET_';
 
@@ -20,11 +22,11 @@ export function webhookTarget(name: string): string {
   return `${WEBHOOK_SECRET}${hash('sha256', name).slice(0, 16).toUpperCase()}`;
 }
 
+const OF_PROXY: ReadonlySet<string> = new Set([OIDC_CLIENT_SECRET, EXCHANGE_CLIENT_SECRET, OTEL_HEADERS]);
+
 /** True for the targets of secrets that are the proxy's: the server never gets them. */
 export function isOfProxy(target: string): boolean {
-  return (
-    target === OIDC_CLIENT_SECRET || target === EXCHANGE_CLIENT_SECRET || target.startsWith(WEBHOOK_SECRET)
-  );
+  return OF_PROXY.has(target) || target.startsWith(WEBHOOK_SECRET);
 }
 
 /** Begins the names of what Skep keeps for itself. */
