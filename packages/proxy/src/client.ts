@@ -12,6 +12,10 @@ export interface ClientOptions {
   /** The endpoint of the server, http or https. */
   readonly url: URL;
   readonly kind: 'http' | 'sse';
+  /** Shown with every request (RFC 6750 §2.1). */
+  readonly token?: string | undefined;
+  /** Told the status of each answer. */
+  readonly heard?: (status: number) => void;
   /** For each question; progress extends it. */
   readonly requestTimeoutMs: number;
   readonly skepVersion: string;
@@ -32,11 +36,13 @@ export interface Client {
  * the handshake; rejects with the code of what kept it from answering.
  */
 export async function openClient(options: ClientOptions): Promise<Client | undefined> {
-  const { url, kind, clock } = options;
+  const { url, kind, clock, token } = options;
+  const shown = token === undefined ? undefined : { header: 'authorization', value: `Bearer ${token}` };
   const isSecure = url.protocol === 'https:';
-  const upstream = new Upstream({ remote: isSecure ? { allowPrivate: true, headers: {} } : undefined });
+  const remote = isSecure ? { allowPrivate: true, headers: {} } : undefined;
+  const upstream = new Upstream({ remote }, options.heard);
   const open = (events: LinkEvents) => {
-    const inner = { ...events, url, upstream, clock, credentials: () => undefined };
+    const inner = { ...events, url, upstream, clock, credentials: () => shown };
     if (kind === 'sse') return new SseLink(inner);
     return new EraLink({
       ...inner,

@@ -123,6 +123,13 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     ],
   },
   {
+    name: 'inspector',
+    group: look,
+    brief: 'Open the official MCP Inspector on a server',
+    argument: 'workload',
+    load: async () => (await import('./commands/inspector.ts')).inspector,
+  },
+  {
     name: 'authz',
     group: look,
     brief: 'Look at who may use what',

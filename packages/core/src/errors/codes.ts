@@ -113,8 +113,11 @@ export const CODES = {
   // workloads and their supervisor
   'mcp/unreachable': row(502, 'the server does not answer', 'see skep status and skep logs'),
   'mcp/refused': row(502, 'the server refused the request', 'see what it offers with skep mcp list'),
+  'mcp/unauthorized': row(401, 'the server wants to know who asks', 'give a token that it takes with --token-file FILE'),
   'mcp/no-tool': row(404, 'no such tool', 'see the tools with skep mcp list tools'),
   'mcp/tool-failed': row(502, 'the tool failed', 'see its arguments with skep mcp list tools --format json'),
+  'inspector/no-npx': row(424, 'the MCP Inspector is run by npx, and there is none', 'install Node.js, which brings it'),
+  'inspector/failed': row(502, 'the MCP Inspector ended with a failure', 'see what it said above'),
   'workload/not-found': row(404, 'workload not found', 'see the names with skep list --all'),
   'workload/state-unreadable': row(500, 'the saved state of a workload cannot be read', 'remove the workload with skep rm, then run it again'),
   'workload/other-engine': row(409, 'the workload belongs to another engine', 'start that engine, or point DOCKER_HOST at it'),

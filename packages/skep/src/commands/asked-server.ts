@@ -4,11 +4,9 @@ import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Client } from '@skep/proxy/client.ts';
-import { findRunConfig } from '../run-config/file.ts';
-import { shouldRun } from '../supervisor/state.ts';
-import { viewWorkload } from '../workloads/view.ts';
-import { ensureHosted } from '../cli/ensure-hosted.ts';
 import type { Context } from '../cli/context.ts';
+import { readClientToken } from '../cli/client-token.ts';
+import { placeOfServer } from './place-of-server.ts';
 
 const TIMEOUT_MS = 60_000;
 const MAX_PAGES = 100;
@@ -23,21 +21,32 @@ export interface AskedServer {
   list(what: 'tools' | 'resources' | 'prompts'): Promise<readonly Result[]>;
 }
 
+/** A server that a command names, and the file with the token that it is shown. */
+export interface Named {
+  readonly target: string;
+  readonly tokenFile: string | undefined;
+}
+
 /**
- * Runs `action` with the server that `target` names. Fails with `workload/not-found`, `run/ended` for a workload that does not
- * run, `mcp/unreachable`, and as `action` does.
+ * Runs `action` with the server that is named. Fails as `readClientToken` and `placeOfServer` do, with `mcp/unreachable`,
+ * `mcp/unauthorized`, and as `action` does.
  */
 export async function withServer<T>(
-  target: string,
+  { target, tokenFile }: Named,
   context: Context,
   action: (server: AskedServer) => Promise<T>,
 ): Promise<T> {
-  const { url, kind } = /^https?:/iu.test(target) ? placeOf(target) : await placeOfWorkload(target, context);
+  const token = await readClientToken(tokenFile, context);
+  const { url, kind } = await placeOfServer(target, token, context);
   const { openClient } = await import('@skep/proxy/client.ts');
   const { clock, program } = context;
   const services = { clock, log: silentLog, requestTimeoutMs: TIMEOUT_MS, skepVersion: program.version };
-  const client = await openClient({ url, kind, ...services }).catch((cause: unknown) => {
-    throw unreachable(target, cause);
+  let isRefused = false;
+  const heard = (status: number): void => {
+    isRefused = status === 401;
+  };
+  const client = await openClient({ url, kind, token, heard, ...services }).catch((cause: unknown) => {
+    throw isRefused ? unauthorized(target, token) : unreachable(target, cause);
   });
   if (client === undefined) throw unreachable(target);
   const onAbort = (): void => client.close();
@@ -50,35 +59,10 @@ export async function withServer<T>(
   }
 }
 
-interface Place {
-  readonly url: URL;
-  readonly kind: 'http' | 'sse';
-}
-
-function placeOf(text: string): Place {
-  const url = URL.parse(text);
-  if (url === null)
-    throw new SkepError('usage/invalid-value', {
-      message: `"${printable(text)}" is no URL`,
-      hint: 'give the endpoint, such as http://127.0.0.1:4001/mcp, or the name of a workload',
-    });
-  return { url, kind: url.pathname.endsWith('/sse') ? 'sse' : 'http' };
-}
-
-async function placeOfWorkload(name: string, context: Context): Promise<Place> {
-  await ensureHosted(context);
-  const view = await viewWorkload(name, context);
-  if (view.status === 'unknown' || !shouldRun(view.status))
-    throw new SkepError('run/ended', {
-      message: `"${name}" is ${view.status}`,
-      hint: `start it with skep start ${name}`,
-    });
-  if ((await findRunConfig(context.places, name))?.oidc_config !== undefined)
-    throw new SkepError('usage/conflict', {
-      message: `clients of "${name}" sign in, and this command cannot`,
-      hint: `connect a client that signs in to ${view.url}`,
-    });
-  return { url: new URL(view.url), kind: view.proxyMode === 'sse' ? 'sse' : 'http' };
+function unauthorized(target: string, token: string | undefined): SkepError {
+  const message =
+    token === undefined ? `"${target}" wants to know who asks` : `"${target}" does not take the token`;
+  return new SkepError('mcp/unauthorized', { message });
 }
 
 function unreachable(target: string, cause?: unknown): SkepError {

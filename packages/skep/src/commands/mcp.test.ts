@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { scriptedHttpServer, type ScriptedHttpServer } from '@skep/proxy/doubles/scripted-http-server.ts';
 import type { Script } from '@skep/proxy/doubles/scripted-server.ts';
@@ -98,8 +101,61 @@ test('a workload that does not run, and one whose clients sign in, are named', a
     'run fake:1 --name a1 --transport stdio --oidc-issuer https://idp.example --oidc-audience x',
   );
   expect(await skep.refusal('mcp list tools a1')).toContain(
-    'clients of "a1" sign in, and this command cannot',
+    'clients of "a1" sign in; give a token for it with --token-file FILE',
   );
   await skep.output('stop a1');
   expect(await skep.refusal('mcp list tools a1')).toContain('start it with skep start a1');
 });
+
+describe('a token', () => {
+  test('of a file is shown with every request, and ends up in nothing that is printed', async () => {
+    await using server = await scriptedHttpServer('http', script);
+    const skep = await commandUnderTest({ files: { token: ' hunter2.token \n' } });
+    const url = endpointOf(server);
+    await skep.output(`mcp call ${url} say text=1 --token-file token`);
+    const env = { SKEP_TOKEN_FILE: await skep.write('other', 'other-token') };
+    await skep.output(`mcp list tools ${url} --debug`, { env });
+    const shown = server.headers.map(({ authorization }) => authorization);
+    expect(new Set(shown)).toEqual(new Set(['Bearer hunter2.token', 'Bearer other-token']));
+  });
+
+  test.each([
+    ['that is not there', 'nowhere', 'token file "WORK/nowhere" '],
+    ['that is empty', 'empty', 'the token file "empty" is empty'],
+    ['of another kind', 'words', 'the token file "words" holds no bearer token'],
+  ])('in a file %s is refused before anybody is asked', async (_what, file, message) => {
+    const skep = await commandUnderTest({ files: { empty: '\n', words: 'two words' } });
+    expect(await skep.refusal(`mcp list tools http://127.0.0.1:1/mcp --token-file ${file}`)).toContain(
+      message,
+    );
+  });
+
+  test('leaves this machine in no clear text', async () => {
+    const skep = await commandUnderTest({ files: { token: 'x' } });
+    expect(await skep.refusal('mcp list tools http://mcp.example/mcp --token-file token')).toContain(
+      'the token would travel to "mcp.example" unencrypted; give an https URL',
+    );
+  });
+
+  test('that is wanted, or not taken, is told', async () => {
+    await using server = await refusingServer();
+    const skep = await commandUnderTest({ files: { token: 'x' } });
+    const asked = `mcp list tools ${server.url}`;
+    expect(await skep.refusal(asked)).toContain('wants to know who asks; give a token');
+    expect(await skep.refusal(`${asked} --token-file token`)).toContain('does not take the token');
+  });
+});
+
+/** A server that takes nobody. */
+async function refusingServer(): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer((_req, res) => res.writeHead(401).end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -4,6 +4,7 @@ import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import { printable, printableLines } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
+import { tokenSettings } from '../cli/client-token.ts';
 import { withServer, type AskedServer } from './asked-server.ts';
 import { toTable } from '../print/table.ts';
 import { toJsonText } from '../workloads/to-json.ts';
@@ -28,7 +29,7 @@ export const mcpList = defineCommand({
     { name: 'tools|resources|prompts', required: true },
     { name: 'SERVER|URL', required: true },
   ],
-  settings: [...formatSettings, ...commonSettings],
+  settings: [...tokenSettings, ...formatSettings, ...commonSettings],
   async run({ values, positionals: [kind = '', target = ''] }, context) {
     const what = KINDS.find((one) => one === kind);
     if (what === undefined)
@@ -37,7 +38,8 @@ export const mcpList = defineCommand({
         hint: `skep mcp list tools ${target}`,
       });
     const { terminal } = context;
-    const items = await withServer(target, context, (server) => server.list(what));
+    const { tokenFile } = values;
+    const items = await withServer({ target, tokenFile }, context, (server) => server.list(what));
     if (values.format === 'json') return terminal.out(toJsonText(items));
     const first = what === 'resources' ? 'uri' : 'name';
     const rows = items.map((item) => [
@@ -63,10 +65,11 @@ export const mcpCall = defineCommand({
     { name: 'TOOL', required: true },
     { name: 'ARGUMENT', variadic: true },
   ],
-  settings: [...formatSettings, ...commonSettings],
+  settings: [...tokenSettings, ...formatSettings, ...commonSettings],
   async run({ values, positionals: [target = '', name = '', ...given] }, context) {
     const { terminal } = context;
-    const result = await withServer(target, context, async (server) => {
+    const { tokenFile } = values;
+    const result = await withServer({ target, tokenFile }, context, async (server) => {
       const tool = await findTool(server, name, target);
       return server.ask('tools/call', { name, arguments: argumentsOf(given, tool) });
     });
