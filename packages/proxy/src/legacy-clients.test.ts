@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -10,9 +10,11 @@ import { messagesIn, postJson } from './doubles/http-client.ts';
 import { askModern, DISCOVERED, modernRequest, modernScript } from './doubles/modern.ts';
 import { initializeRequest, newSession, runningProxy } from './doubles/running-proxy.ts';
 import { isCall } from './doubles/started-mux.ts';
-import { scriptedHttpServer } from './doubles/scripted-http-server.ts';
+import { scriptedHttpServer, type ScriptedHttpServer } from './doubles/scripted-http-server.ts';
 import { scriptedServer, type Script, type ScriptedServer } from './doubles/scripted-server.ts';
+import type { Step } from './call/chain.ts';
 import { META } from './message/envelope.ts';
+import { readMessage } from './message/json-rpc.ts';
 
 type Server = Pick<ScriptedServer, 'received' | 'heard' | 'say'> &
   AsyncDisposable & { readonly backend: Parameters<typeof runningProxy>[0]['backend'] };
@@ -200,4 +202,81 @@ test('a modern server cannot ask its clients but by results', async () => {
   await using proxy = await runningProxy(server);
   const answer = await askModern(proxy.url, modernRequest('tools/call', { name: 'a' }));
   expect(messagesIn(answer)).toHaveLength(1);
+});
+
+describe('a modern server over HTTP that wants arguments repeated in headers', () => {
+  const tools = [
+    { name: 'plain', inputSchema: { type: 'object' } },
+    {
+      name: 'deploy',
+      inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } },
+    },
+  ];
+  const strict = async (): Promise<ScriptedHttpServer> => {
+    const server: ScriptedHttpServer = await scriptedHttpServer(
+      'http',
+      modernScript((message, { reply, say }) => {
+        const { method, params, id } = message;
+        if (method === 'tools/list') {
+          const isLast = params?.['cursor'] === 'more';
+          const page = { tools: isLast ? tools.slice(1) : tools.slice(0, 1) };
+          reply(message, { resultType: 'complete', ...page, ...(isLast ? {} : { nextCursor: 'more' }) });
+        } else if (method !== 'tools/call') return undefined;
+        else if (Object(params?.['arguments']).region === server.headers.at(-1)?.['mcp-param-region'])
+          reply(message, text('deployed'));
+        else say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32020, message: 'no match' } }));
+        return 'handled';
+      }),
+    );
+    return server;
+  };
+  const deploy = { name: 'deploy', arguments: { region: 'us' } };
+  const deployed = { content: [{ type: 'text', text: '"deployed"' }] };
+
+  test('has them from legacy clients, listed or not', async () => {
+    await using server = await strict();
+    await using proxy = await runningProxy(server);
+    await using client = await connected(proxy.url);
+    expect(await client.callTool(deploy)).toEqual(deployed);
+    const calls = () => server.received.filter(isCall).length;
+    expect(calls()).toBe(2);
+    expect(await client.callTool(deploy)).toEqual(deployed);
+    expect(calls()).toBe(3);
+    await using other = await connected(proxy.url);
+    await other.listTools();
+    await other.listTools({ cursor: 'more' });
+    expect(await other.callTool(deploy)).toEqual(deployed);
+    expect(calls()).toBe(4);
+  });
+
+  test('refuses a modern client that does not send them', async () => {
+    await using server = await strict();
+    await using proxy = await runningProxy(server, {
+      steps: { 'mutating-webhook': (_call, next) => next() },
+    });
+    const refused = await askModern(proxy.url, modernRequest('tools/call', deploy));
+    expect([refused.status, messagesIn(refused)]).toMatchObject([400, [{ error: { code: -32020 } }]]);
+    const { body, headers } = modernRequest('tools/call', deploy);
+    const sent = { ...headers, 'Mcp-Param-Region': 'us' };
+    expect(messagesIn(await askModern(proxy.url, { body, headers: sent }))).toMatchObject([
+      { result: deployed },
+    ]);
+  });
+
+  test('has those of the call that a webhook has made of another', async () => {
+    await using server = await strict();
+    const change: Step = (call, next) => {
+      const { incoming } = call;
+      const changed = incoming && readMessage(incoming.message.text.replace('"eu"', '"us"'));
+      if (incoming && typeof changed === 'object') call.incoming = { ...incoming, message: changed };
+      call.isChanged = true;
+      return next();
+    };
+    await using proxy = await runningProxy(server, { steps: { 'mutating-webhook': change } });
+    const { body, headers } = modernRequest('tools/call', { ...deploy, arguments: { region: 'eu' } });
+    const sent = { ...headers, 'Mcp-Param-Region': 'eu' };
+    expect(messagesIn(await askModern(proxy.url, { body, headers: sent }))).toMatchObject([
+      { result: deployed },
+    ]);
+  });
 });

@@ -97,8 +97,8 @@ export interface Peer {
   logLevel: string | undefined;
   /** Its requests that wait for an answer. Kept by mux/in-flight.ts. */
   unanswered: number;
-  /** Headers of a call that are for the server (`Mcp-Param-…`). */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** What a modern client repeats of its call for the server (`Mcp-Param-…`); absent where that is for whoever asks the server. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** What its latest call brought for the server: a server over HTTP gets it with all that this client sends. Kept by faces. */
   credentials?: Credentials | undefined;
   /** The server has forgotten this client: its session is over. Absent where none can be. */

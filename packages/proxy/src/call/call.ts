@@ -62,6 +62,8 @@ export interface Call {
   /** Whoever hosts the proxy asks, and no client of it (`Proxy.pass`). */
   isOwn: boolean;
   incoming: Incoming | undefined;
+  /** The message is not as its client sent it: headers that repeat what is in it are made anew. Written by `mutating-webhook`. */
+  isChanged: boolean;
   /** What the client signed in with, for nothing but an exchange: never logged, kept or passed on. Written by `auth`. */
   bearer: string | undefined;
   /** For the server, in the place of what the client sent under that name. Written by `outgoing-token`. */
@@ -99,6 +101,7 @@ export function newCall(
     bearer: undefined,
     credentials: undefined,
     incoming: undefined,
+    isChanged: false,
     answerer: undefined,
     replyHooks: [],
     answerHolds: [],

@@ -37,7 +37,8 @@ export function postModern(call: Call, message: Message, options: ModernPost): v
       refuse(res, 'proxy/not-acceptable', { id });
       return;
     }
-    const peer = { ...callOf(message, principalOf(identity), req.headers), credentials: call.credentials };
+    const headers = call.isChanged ? undefined : paramHeaders(req.headers);
+    const peer = { ...callOf(message, principalOf(identity)), headers, credentials: call.credentials };
     const hooks = { replyHooks, answerHooks };
     const posted = { res, ...hooks, request: { id, method }, session: undefined, clock, budget, form };
     res.once('close', () => calls.gone(peer));
@@ -51,9 +52,14 @@ function formFor(method: string, accept: string | undefined, form: ReplyForm): R
   return accept === undefined || acceptsStream(accept) ? 'stream' : 'neither';
 }
 
-function callOf(message: Request, principal: string, headers: IncomingHttpHeaders): Peer {
+/** What repeats arguments. */
+function paramHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
+  const given = Object.entries(headers).filter(([name]) => name.startsWith('mcp-param-'));
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+}
+
+function callOf(message: Request, principal: string): Peer {
   const level = inMeta(message, META.logLevel);
-  const forServer = Object.entries(headers).filter(([name]) => name.startsWith('mcp-param-'));
   return {
     kind: 'call',
     key: principal,
@@ -61,6 +67,5 @@ function callOf(message: Request, principal: string, headers: IncomingHttpHeader
     abilities: abilitiesIn(inMeta(message, META.capabilities)),
     logLevel: typeof level === 'string' ? level : undefined,
     unanswered: 0,
-    headers: Object.fromEntries(forServer.map(([name, value]) => [name, String(value)])),
   };
 }

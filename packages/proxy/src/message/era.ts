@@ -91,13 +91,13 @@ export function modernHeaders(message: Exclude<Message, { kind: 'response' }>): 
   const name = parameter === undefined ? undefined : memberAt(message.value, ['params', parameter]);
   return {
     'MCP-Protocol-Version': MODERN_VERSION,
-    'Mcp-Method': wrap(message.method),
-    ...(typeof name === 'string' ? { 'Mcp-Name': wrap(name) } : {}),
+    'Mcp-Method': wrapped(message.method),
+    ...(typeof name === 'string' ? { 'Mcp-Name': wrapped(name) } : {}),
   };
 }
 
-/** A space at an end would be trimmed, and what looks wrapped would be unwrapped. */
-function wrap(value: string): string {
+/** A value as a header has it: a space at an end would be trimmed, and what looks wrapped would be unwrapped. */
+export function wrapped(value: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/u.test(value) && !value.startsWith('=?base64?');
   return isPlain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`;
 }

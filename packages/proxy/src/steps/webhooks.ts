@@ -179,6 +179,7 @@ function takeOver(call: Call, message: Message, { era }: Incoming, { tools }: As
   const body = Buffer.from(message.text);
   call.readBody = (): Promise<Buffer> => Promise.resolve(body);
   call.incoming = { message, era };
+  call.isChanged = true;
   return true;
 }
 

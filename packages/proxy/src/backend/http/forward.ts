@@ -17,7 +17,7 @@ import type { BackendPort } from '../port.ts';
 import { principalOf } from '../../call/principal.ts';
 import { EndpointEvents } from './endpoint-event.ts';
 import { towardsBackend, towardsClient } from './hop-headers.ts';
-import { shownIn } from './http-link.ts';
+import { shownIn } from './shown-in.ts';
 import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
 import { readAlong } from './answer-reader.ts';
 import { SessionOwners } from './session-owners.ts';

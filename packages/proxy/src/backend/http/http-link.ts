@@ -3,12 +3,13 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import { findPath, rawAt } from '@skep/core/json/scan.ts';
 import type { Credentials } from '../../call/call.ts';
 import { isEnveloped } from '../../message/envelope.ts';
-import { modernHeaders } from '../../message/era.ts';
-import { memberAt, notification, readMessage, type Request } from '../../message/json-rpc.ts';
+import { memberAt, notification, readMessage } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import type { Link, LinkEvents } from '../link.ts';
 import type { Peer, PortState } from '../port.ts';
 import { exchange, type Reply } from './exchange.ts';
+import { ModernPosts } from './modern-posts.ts';
+import { shownIn } from './shown-in.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Characters of messages whose server has not taken them yet. */
@@ -53,13 +54,20 @@ export class HttpLink implements Link {
   #recovering: Promise<void> | undefined;
   /** Ends when the last notification or answer has been taken, so that none is overtaken. */
   #before: Promise<void> = Promise.resolve();
-  /** Modern requests under way, by their ids. */
-  readonly #calls = new Map<string, AbortController>();
+  readonly #modern: ModernPosts;
   #waiting = 0;
   #listens = false;
 
   constructor(options: HttpLinkOptions) {
     this.#options = options;
+    this.#modern = new ModernPosts({
+      ...options,
+      ending: this.#ending.signal,
+      waiting: (characters) => {
+        this.#waiting += characters;
+      },
+      failed: (id, error) => this.#failed(id, error),
+    });
   }
 
   get state(): PortState {
@@ -119,36 +127,12 @@ export class HttpLink implements Link {
     if (typeof message === 'string') return false;
     if (message.kind === 'notification' && message.method === METHODS.cancelled) {
       const span = findPath(line, ['params', 'requestId']);
-      this.#calls.get(span === undefined ? '' : rawAt(line, span))?.abort();
+      this.#modern.cancel(span === undefined ? '' : rawAt(line, span));
       return true;
     }
     if (message.kind !== 'request' || !isEnveloped(message)) return false;
-    void this.#call(message, peer);
+    void this.#modern.post(message, peer);
     return true;
-  }
-
-  /** Never rejects. */
-  async #call(request: Request, peer: Peer | undefined): Promise<void> {
-    const { id, text: body } = request;
-    const ending = new AbortController();
-    const signal = AbortSignal.any([this.#ending.signal, ending.signal]);
-    this.#calls.set(id, ending);
-    this.#waiting += body.length;
-    try {
-      const { url, upstream: via } = this.#options;
-      const shown = shownIn(this.#options.credentials());
-      const headers = { ...BOTH_FORMS, ...peer?.headers, ...modernHeaders(request), ...shown };
-      const taken = exchange(url, { method: 'POST', headers, body, signal, via });
-      const reply = await taken.finally(() => {
-        this.#waiting -= body.length;
-      });
-      await this.#hear(reply, id);
-      this.#options.onFailed(id, reply.status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
-    } catch (error) {
-      if (!ending.signal.aborted) this.#failed(id, error);
-    } finally {
-      this.#calls.delete(id);
-    }
   }
 
   /** Resolves when the server has begun to answer. */
@@ -281,9 +265,4 @@ export class HttpLink implements Link {
     const code = hasCode(error, 'proxy/session-unknown') ? 'proxy/session-unknown' : 'proxy/bad-gateway';
     if (id !== undefined) this.#options.onFailed(id, code);
   }
-}
-
-/** As headers. */
-export function shownIn(credentials: Credentials | undefined): Readonly<Record<string, string>> {
-  return credentials === undefined ? {} : { [credentials.header]: credentials.value };
 }

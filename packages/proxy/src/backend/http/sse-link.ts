@@ -4,7 +4,7 @@ import type { Credentials } from '../../call/call.ts';
 import type { Link, LinkEvents } from '../link.ts';
 import type { PortState } from '../port.ts';
 import { exchange, type Exchange, type Reply } from './exchange.ts';
-import { shownIn } from './http-link.ts';
+import { shownIn } from './shown-in.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Characters of messages whose server has not taken them yet. */

@@ -1,0 +1,137 @@
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import { memberSlice } from '@skep/core/json/scan.ts';
+import type { Credentials } from '../../call/call.ts';
+import { META, withEnvelope } from '../../message/envelope.ts';
+import { modernHeaders } from '../../message/era.ts';
+import { memberAt, readMessage, requestOf, type Request, type Response } from '../../message/json-rpc.ts';
+import { RepeatedArguments } from '../../message/param-headers.ts';
+import type { LinkEvents } from '../link.ts';
+import type { Peer } from '../port.ts';
+import type { ServerEvent } from './event-reader.ts';
+import { exchange, type Reply } from './exchange.ts';
+import { shownIn } from './shown-in.ts';
+import type { Upstream } from './upstream.ts';
+
+const BOTH_FORMS = { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json' };
+const LIST = 'tools/list';
+/** Of the list of tools that is asked for here. */
+const MAX_PAGES = 100;
+/** No id of the mux is a string. */
+const LIST_ID = '"skep-tools"';
+/** Headers and body do not agree (MCP 2026-07-28). */
+const MISMATCH = -32020;
+
+export interface ModernPostsOptions extends Pick<LinkEvents, 'onLine' | 'onFailed'> {
+  readonly url: URL;
+  readonly upstream: Upstream;
+  readonly credentials: () => Credentials | undefined;
+  /** Aborts when the link ends. */
+  readonly ending: AbortSignal;
+  /** Told how many characters wait for the server, more or less than before. */
+  readonly waiting: (characters: number) => void;
+  readonly failed: (id: string, error: unknown) => void;
+}
+
+/**
+ * Requests of the modern revision to a server over HTTP, which have no session. Each has the headers that repeat what is in it;
+ * what tools want repeated is read in their lists, and where a server misses it, is asked for once.
+ */
+export class ModernPosts {
+  readonly #options: ModernPostsOptions;
+  /** Under way, by their ids. */
+  readonly #calls = new Map<string, AbortController>();
+  readonly #repeated = new RepeatedArguments();
+
+  constructor(options: ModernPostsOptions) {
+    this.#options = options;
+  }
+
+  /** The end of its stream is what cancels a request. */
+  cancel(id: string): void {
+    this.#calls.get(id)?.abort();
+  }
+
+  /** Never rejects. */
+  async post(request: Request, peer: Peer | undefined): Promise<void> {
+    const { id, text, method } = request;
+    const { onFailed, ending, waiting, failed } = this.#options;
+    const cancelling = new AbortController();
+    const signal = AbortSignal.any([ending, cancelling.signal]);
+    this.#calls.set(id, cancelling);
+    waiting(text.length);
+    try {
+      const reply = await this.#send(request, signal, peer).finally(() => waiting(-text.length));
+      const isOwn = method === 'tools/call' && peer?.headers === undefined;
+      const status = await (isOwn && reply.status === 400
+        ? this.#again(request, reply, { signal, peer })
+        : this.#hear(reply, request));
+      onFailed(id, status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
+    } catch (error) {
+      if (!cancelling.signal.aborted) failed(id, error);
+    } finally {
+      this.#calls.delete(id);
+    }
+  }
+
+  /** Headers that a client gave count as it gave them: what does not agree is for the server to refuse. */
+  #send(request: Request, signal: AbortSignal, peer?: Peer): Promise<Reply> {
+    const { url, upstream: via, credentials } = this.#options;
+    const repeated = peer?.headers ?? this.#repeated.headersFor(request);
+    const headers = { ...BOTH_FORMS, ...repeated, ...modernHeaders(request), ...shownIn(credentials()) };
+    return exchange(url, { method: 'POST', headers, body: request.text, signal, via });
+  }
+
+  /** Hands on the messages of a reply, which ends with the status that it had. */
+  async #hear(reply: Reply, { id, method }: Request): Promise<number> {
+    for await (const { name = 'message', data } of reply.messages()) {
+      if (name !== 'message' || data === '') continue;
+      if (method === LIST) this.#learn(readResponse(data));
+      this.#options.onLine(data, id);
+    }
+    return reply.status;
+  }
+
+  /** A call that was refused for want of headers was not made; with those that its tool wants it is made once more. */
+  async #again(
+    request: Request,
+    refused: Reply,
+    { signal, peer }: { readonly signal: AbortSignal; readonly peer: Peer | undefined },
+  ): Promise<number> {
+    const said: ServerEvent[] = [];
+    for await (const event of refused.messages()) said.push(event);
+    const isMismatch = said.some(({ data }) => {
+      const answer = readResponse(data);
+      return answer !== undefined && memberAt(answer.value, ['error', 'code']) === MISMATCH;
+    });
+    if (isMismatch && (await this.#listTools(signal)))
+      return this.#hear(await this.#send(request, signal, peer), request);
+    for (const { data } of said) if (data !== '') this.#options.onLine(data, request.id);
+    return refused.status;
+  }
+
+  /** Resolves true when the whole list was read. */
+  async #listTools(signal: AbortSignal): Promise<boolean> {
+    let cursor: unknown;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const asked = requestOf(LIST_ID, LIST, typeof cursor === 'string' ? { cursor } : {});
+      const reply = await this.#send(withEnvelope(asked, { [META.capabilities]: {} }), signal);
+      let answer: Response | undefined;
+      for await (const { data } of reply.messages()) answer = readResponse(data) ?? answer;
+      if (answer === undefined || answer.failed) return false;
+      this.#learn(answer);
+      const next = memberSlice(answer.text, ['result', 'nextCursor']);
+      cursor = next && parsedJson(next);
+      if (typeof cursor !== 'string') return true;
+    }
+    return false;
+  }
+
+  #learn(answer: Response | undefined): void {
+    if (answer !== undefined) this.#repeated.learn(answer);
+  }
+}
+
+function readResponse(text: string): Response | undefined {
+  const message = text === '' ? 'not-json' : readMessage(text);
+  return typeof message !== 'string' && message.kind === 'response' ? message : undefined;
+}
