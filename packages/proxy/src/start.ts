@@ -123,14 +123,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log.child({ workload: options.name });
   const pass = newPass();
   const toolCounts = new ToolCounts();
-  const { signIn, part, steps } = await openSteps({
-    ...options,
-    toolCounts,
-    clock,
-    log,
-    ask: (call, method, params) =>
-      front.askFor?.(call, method, params) ?? Promise.reject(new SkepError('proxy/backend-away')),
-  });
+  const ask = askThrough(() => front);
+  const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log, ask });
   const front: Front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
@@ -174,10 +168,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       pass,
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
-      backendStarted() {
-        part.serverStarted?.();
-        front.backendStarted?.();
-      },
+      backendStarted: () => [part.serverStarted, front.backendStarted].forEach((tell) => tell?.()),
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {
@@ -285,6 +276,12 @@ function handlers(
       (isAside(call.path) ? besideChain(call) : throughChain(call)).catch(failed);
     };
   };
+}
+
+/** Asks the server of a front that is there when calls come. */
+function askThrough(front: () => Front): NonNullable<PartServices['ask']> {
+  return (call, method, params) =>
+    front().askFor?.(call, method, params) ?? Promise.reject(new SkepError('proxy/backend-away'));
 }
 
 /** One step around another, where there is one. */

@@ -21,6 +21,7 @@ function callWith(body: string): Call {
     identity: undefined,
     isOwn: false,
     incoming: undefined,
+    isChanged: false,
     answerer: undefined,
     replyHooks: [],
     answerHolds: [],

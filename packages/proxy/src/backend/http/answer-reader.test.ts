@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +9,10 @@ const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const STREAM = { 'content-type': 'text/event-stream' };
 
 /** What is heard of an answer that comes in these pieces. */
-async function heard(headers: object, pieces: readonly Uint8Array[]): Promise<readonly Response[]> {
+async function heard(
+  headers: IncomingHttpHeaders,
+  pieces: readonly Uint8Array[],
+): Promise<readonly Response[]> {
   const reply = new PassThrough();
   const answers: Response[] = [];
   readAlong(reply, headers, (answer) => void answers.push(answer));

@@ -62,10 +62,12 @@ export class ServerTools {
   /** Resolves true when the whole list was heard. Rejects with the code of what kept the server from answering. */
   async #list(call: Call): Promise<boolean> {
     const list = LISTS.get(METHOD);
+    const ask = this.#ask;
+    if (list === undefined || ask === undefined) return false;
     let cursor: unknown;
     let count = 0;
-    for (let page = 0; page < MAX_PAGES && list !== undefined && this.#ask; page += 1) {
-      const answer = readMessage(await this.#ask(call, METHOD, cursor === undefined ? {} : { cursor }));
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const answer = readMessage(await ask(call, METHOD, cursor === undefined ? {} : { cursor }));
       if (typeof answer === 'string' || answer.kind !== 'response') return false;
       const read = readList(answer, list.member);
       const items = read && itemsOf(read.items, list);
