@@ -5,7 +5,7 @@ import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelco
 import { describe, expect, test } from 'vitest';
 import type { Backend } from './backend/backend.ts';
 import type { Reply } from './call/call.ts';
-import type { Step } from './call/chain.ts';
+import type { OptionalSteps, Step } from './call/chain.ts';
 import { ask, openStream, postJson } from './doubles/http-client.ts';
 import { newSession, runningProxy, type RunningProxy } from './doubles/running-proxy.ts';
 import { scriptedHttpServer, type ScriptedHttpServer } from './doubles/scripted-http-server.ts';
@@ -136,4 +136,43 @@ test('where no step looks inside, the stream of an SSE server is relayed, with i
   expect((await stream.next())?.data).toBe('{"jsonrpc":"2.0","id":1,"result":{"echo":null}}');
   stream.abort();
   expect(await proxy.greet?.()).toMatchObject({ serverInfo: { name: 'scripted' } });
+});
+
+describe('a server without sessions', () => {
+  test.each([
+    ['whose bytes are relayed', {}],
+    ['whose messages are read', { 'mutating-webhook': (_call, next) => next() } satisfies OptionalSteps],
+  ] as const)('%s takes POST alone', async (_name, steps) => {
+    await using server = await scriptedHttpServer('http');
+    await using proxy = await runningProxy(server, { stateless: true, steps });
+    for (const method of ['GET', 'HEAD', 'DELETE']) {
+      const answer = await ask(proxy.url, { method, headers: { Accept: 'text/event-stream' } });
+      expect([answer.status, answer.headers['allow']]).toEqual([405, 'POST, OPTIONS']);
+    }
+    expect(server.headers).toHaveLength(0);
+    const session = await newSession(proxy.url);
+    const called = await postJson(proxy.url, { jsonrpc: '2.0', id: 1, method: 'x/y' }, session);
+    expect(called.status).toBe(200);
+  });
+
+  test('is looked at with a ping', async () => {
+    await using server = await scriptedHttpServer('http');
+    await using proxy = await runningProxy(server, { stateless: true, healthIntervalMs: 10 });
+    await newSession(proxy.url);
+    await expect.poll(() => server.headers.length).toBeGreaterThan(2);
+    expect(server.headers[2]).toMatchObject({ 'content-type': 'application/json' });
+    expect(server.headers[2]).not.toHaveProperty('mcp-session-id');
+  });
+});
+
+test('a server that speaks HTTP decides itself which revisions it takes, unless that is for the proxy', async () => {
+  await using server = await scriptedHttpServer('http');
+  const opened = { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} };
+  for (const [strictVersions, status] of [
+    [false, 200],
+    [true, 400],
+  ] as const) {
+    await using proxy = await runningProxy(server, { strictVersions });
+    expect((await postJson(proxy.url, opened, { 'MCP-Protocol-Version': '2099-01-01' })).status).toBe(status);
+  }
 });

@@ -10,7 +10,7 @@ import {
   type HttpBackend,
 } from './backend/backend.ts';
 import { Conversations } from './backend/http/conversations.ts';
-import { Forward } from './backend/http/forward.ts';
+import { Forward, SESSION_METHODS } from './backend/http/forward.ts';
 import { ServerHealth, type HealthSettings } from './backend/http/server-health.ts';
 import { leave, Upstream } from './backend/http/upstream.ts';
 import type { Asker, CarryOver } from './backend/modern/refusal.ts';
@@ -22,12 +22,15 @@ import { Pipe } from './backend/stdio/pipe.ts';
 import type { Call } from './call/call.ts';
 import type { Step } from './call/chain.ts';
 import { principalOf } from './call/principal.ts';
+import { refuse } from './call/refuse.ts';
 import type { AddressSettings } from './call/public-address.ts';
 import type { Face } from './endpoint/face.ts';
 import { Sse } from './endpoint/sse.ts';
 import { StreamableHttp } from './endpoint/streamable-http.ts';
 import type { UnreadBudget } from './endpoint/unread-budget.ts';
+import { METHODS } from './message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from './message/protocol-version.ts';
+import { withMeta } from './message/envelope.ts';
 import { requestOf, type JsonObject } from './message/json-rpc.ts';
 
 export interface FrontOptions extends AddressSettings, HealthSettings {
@@ -37,6 +40,8 @@ export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly backend: Backend;
   /** What clients of a stdio server speak; those of another speak what it does. */
   readonly mode: 'streamable-http' | 'sse';
+  /** A server of streamable HTTP that has no sessions. */
+  readonly stateless?: boolean | undefined;
   readonly signedIn: boolean;
   /** A step looks into messages, so bytes cannot be relayed as they are. */
   readonly looksInside: boolean;
@@ -59,9 +64,12 @@ export function frontOf(options: FrontOptions): Front {
     });
     return new MessageFront(mux, options.mode, options);
   }
-  const health = lookAfter(backend, options, (signal) => statusOfRoot(backend, upstream, signal));
+  const isStateless = options.stateless === true && backend.kind === 'http';
+  const look = isStateless ? statusOfPing : statusOfRoot;
+  const health = lookAfter(backend, options, (signal) => look(backend, upstream, signal));
   const upstream: Upstream = new Upstream(backend, (status) => health.answered(status));
-  return withHealth(httpFrontOf(backend, upstream, options), health);
+  const front = httpFrontOf(backend, upstream, options);
+  return withHealth(front, health, isStateless ? postsAlone(front.step) : front.step);
 }
 
 /** Looked at always where it runs here, and elsewhere where that is wanted: a look costs its owner something. */
@@ -87,14 +95,33 @@ async function statusOfRoot(
   return reply.statusCode ?? 0;
 }
 
+/** As `statusOfRoot`, of a server that has nothing to GET. */
+async function statusOfPing(backend: HttpBackend, upstream: Upstream, signal: AbortSignal): Promise<number> {
+  const url = new URL(endpointPath(backend) + backend.target.search, backend.target);
+  const { text: body } = requestOf('"skep-ping"', METHODS.ping, {});
+  const headers = { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json' };
+  const reply = await upstream.send(url, { method: 'POST', headers, body, quiet: true, signal }).reply;
+  leave(reply);
+  return reply.statusCode ?? 0;
+}
+
+/** What only sessions have is refused here. */
+function postsAlone(step: Step): Step {
+  return (call, next) => {
+    if (!SESSION_METHODS.has(call.req.method ?? '')) return step(call, next);
+    refuse(call.res, 'proxy/method-not-allowed', { headers: { Allow: 'POST, OPTIONS' } });
+    return Promise.resolve();
+  };
+}
+
 const WORD = { failing: 'unhealthy', unauthenticated: 'degraded' } as const;
 
 /** A front that also tells how the server behind it is. */
-function withHealth(front: Front, health: ServerHealth): Front {
+function withHealth(front: Front, health: ServerHealth, step: Step): Front {
   const { attach, answerer, greet, ask, askFor, backendEnded, backendStarted } = front;
   return {
     path: front.path,
-    step: front.step,
+    step,
     revisions: front.revisions,
     serves: front.serves,
     ...(attach && { attach }),
@@ -234,6 +261,15 @@ function servedBy(mode: FrontOptions['mode']): readonly string[] {
   return mode === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
 }
 
+const TRACE: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
+
+/** The trace goes on with the request, which has no headers on a pipe (MCP 2026-07-28, trace context in `_meta`). */
+function tellTrace(call: Call): void {
+  const { incoming, trace } = call;
+  if (trace === undefined || incoming?.message.kind !== 'request') return;
+  call.incoming = { ...incoming, message: withMeta(incoming.message, trace, TRACE) };
+}
+
 /** A face in front of a port. */
 class MessageFront implements Front {
   readonly revisions = 'known';
@@ -253,7 +289,10 @@ class MessageFront implements Front {
     this.answerer = this.#face;
     this.serves = servedBy(mode);
     this.path = this.#face.path;
-    this.step = this.#face.step;
+    this.step = (call, next) => {
+      tellTrace(call);
+      return this.#face.step(call, next);
+    };
   }
 
   readonly attach = (): Promise<void> => this.#port.attach();

@@ -38,6 +38,10 @@ export interface ProxyOptions extends ProxyLimits {
   readonly backend: Backend;
   /** What clients of a stdio server speak: streamable HTTP by default. Those of another speak what it does. */
   readonly mode?: 'streamable-http' | 'sse';
+  /** A server of streamable HTTP that has no sessions: its clients have nothing to GET and DELETE. */
+  readonly stateless?: boolean;
+  /** Unknown protocol versions are refused here also where a server speaks HTTP itself. */
+  readonly strictVersions?: boolean;
   /** What stands before every path where clients see it, for addresses that they are handed (`--endpoint-prefix`). */
   readonly endpointPrefix?: string | undefined;
   /** Told when how a server that speaks HTTP is has changed (docs/behaviour/proxy.md#health). */
@@ -244,7 +248,7 @@ function handlers(
     'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
     auth: signIn?.auth ?? everybodyIs(options.osUser, clock),
     ...(signIn && { 'client-token': signIn.clientToken }),
-    'mcp-parser': mcpParser(front),
+    'mcp-parser': mcpParser(options.strictVersions === true ? { ...front, revisions: 'known' } : front),
     telemetry: both(countTools(toolCounts, clock), options.steps?.telemetry),
     transport: unlessGone(front.step),
   };

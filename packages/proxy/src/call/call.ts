@@ -66,6 +66,8 @@ export interface Call {
   isChanged: boolean;
   /** What the client signed in with, for nothing but an exchange: never logged, kept or passed on. Written by `auth`. */
   bearer: string | undefined;
+  /** What the server is to know of the trace that the call belongs to (W3C Trace Context). Written by `telemetry`. */
+  trace: Readonly<Record<string, string>> | undefined;
   /** For the server, in the place of what the client sent under that name. Written by `outgoing-token`. */
   credentials: Credentials | undefined;
   /** Absent where bytes are relayed: no step answers there. */
@@ -100,6 +102,7 @@ export function newCall(
     isOwn: false,
     bearer: undefined,
     credentials: undefined,
+    trace: undefined,
     incoming: undefined,
     isChanged: false,
     answerer: undefined,

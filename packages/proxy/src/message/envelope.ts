@@ -42,10 +42,15 @@ export function withoutEnvelope(request: Request): Request {
 
 /** The request as a modern server wants it; what its `_meta` holds otherwise stays. */
 export function withEnvelope(request: Request, envelope: JsonObject): Request {
-  const meta = JSON.stringify({ [META.version]: MODERN_VERSION, ...envelope });
+  return withMeta(request, { [META.version]: MODERN_VERSION, ...envelope }, ENVELOPE);
+}
+
+/** The request with these members in its `_meta`, in the place of all that are named there. */
+export function withMeta(request: Request, members: JsonObject, instead: ReadonlySet<string>): Request {
+  const meta = JSON.stringify(members);
   const given = findPath(request.text, REQUEST_META);
   if (given !== undefined) {
-    const bare = cutMembers(request.text, given.start, ENVELOPE);
+    const bare = cutMembers(request.text, given.start, instead);
     return again(request, withMember(bare, REQUEST_META, meta.slice(1, -1)));
   }
   const inner = `"_meta":${meta}`;

@@ -30,6 +30,7 @@ function callWith(body: string): Call {
     sent: undefined,
     bearer: undefined,
     credentials: undefined,
+    trace: undefined,
     prefix: '',
   };
 }

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { collectorOfFile } from '@skep/core/telemetry/collector.fixture.ts';
 import type { Backend } from '../backend/backend.ts';
+import type { OptionalSteps } from '../call/chain.ts';
 import type { Step } from '../call/chain.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
 import { parsePrometheus, type Sample } from '../doubles/prometheus-text.ts';
@@ -42,8 +43,11 @@ const settings = (given: Partial<ProxyTelemetry> = {}): ProxyTelemetry => ({
   ...given,
 });
 
-const measured = (server: { readonly backend: Backend }, given: Partial<ProxyTelemetry> = {}) =>
-  runningProxy(server, { parts: { telemetry: settings(given) }, osUser: 'alice' });
+const measured = (
+  server: { readonly backend: Backend },
+  given: Partial<ProxyTelemetry> = {},
+  steps: OptionalSteps = {},
+) => runningProxy(server, { parts: { telemetry: settings(given) }, steps, osUser: 'alice' });
 
 const call = (name: string, args: object = {}, meta?: object) => ({
   jsonrpc: '2.0',
@@ -201,6 +205,38 @@ describe('a span', () => {
       spans.map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`),
     );
   });
+
+  test.each(['stdio', 'http whose messages are read'] as const)(
+    'is what a server over %s hears of in its message, beside all else that is there',
+    async (kind) => {
+      await using http = await scriptedHttpServer('http');
+      const server = kind === 'stdio' ? scriptedServer() : http;
+      const proxy = await measured(
+        server,
+        {},
+        kind === 'stdio' ? {} : { 'mutating-webhook': (_, next) => next() },
+      );
+      const session = await newSession(proxy.url);
+      const stale = { traceparent: parent('01'), tracestate: 'a=1', progressToken: 'p' };
+      await postJson(proxy.url, call('a', { n: 1 }, stale), session);
+      await postJson(proxy.url, { jsonrpc: '2.0', id: 8, method: 'x/bare' }, session);
+      const spans = (await spansAfter(proxy)).slice(2);
+      expect(spans.map(({ traceId }) => traceId)[0]).toBe(TRACE);
+      const heard = server.received.filter(({ method }) => method === 'tools/call' || method === 'x/bare');
+      expect(heard.map(({ params }) => params)).toMatchObject([
+        {
+          name: 'a',
+          arguments: { n: 1 },
+          _meta: {
+            traceparent: `00-${TRACE}-${spans[0]?.spanId}-01`,
+            tracestate: 'a=1',
+            progressToken: expect.anything(),
+          },
+        },
+        { _meta: { traceparent: `00-${spans[1]?.traceId}-${spans[1]?.spanId}-01` } },
+      ]);
+    },
+  );
 
   test.each([
     ['none of its own', 0, undefined, 0],

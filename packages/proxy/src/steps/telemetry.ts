@@ -87,12 +87,13 @@ class CallSpans {
     );
   }
 
-  /** In the trace that the client names, in its message before its headers; the server hears of it in headers. */
+  /** In the trace that the client names, in its message before its headers; the server hears of it in the same places. */
   begin(call: Call, thing: NamedThing | undefined): Span {
     const { req, incoming } = call;
     const name = nameOf(call, thing);
     const span = this.#tracing.startServerSpan({ name }, { ...req.headers, ...contextIn(incoming?.message) });
-    Object.assign(req.headers, this.#tracing.carried(span));
+    call.trace = this.#tracing.carried(span);
+    Object.assign(req.headers, call.trace);
     if (span.isRecording())
       this.#add(span, { ...askedAttributes(call, thing, this.#services), ...this.#environment });
     return span;

@@ -117,8 +117,6 @@ describe('a key that no release knows', () => {
 describe('a key without effect', () => {
   test.each([
     ['rate_limit_namespace', 'x'],
-    ['stateless', true],
-    ['strict_protocol_validation', true],
     ['scaling_config', { backend_replicas: 2 }],
     ['k8s_pod_template_patch', '{}'],
   ])('is kept and said: %s', (key, value) => {

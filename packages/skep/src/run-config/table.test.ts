@@ -75,6 +75,8 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   remote_allow_private_ip: fc.boolean(),
   cmd_args: texts,
   allowed_origins: fc.array(fc.constantFrom('https://a.example', 'http://b.example:80')),
+  stateless: fc.boolean(),
+  strict_protocol_validation: fc.boolean(),
   permission_profile: fc.record({ read: texts, privileged: fc.boolean() }, { requiredKeys: [] }),
   secret_env: fc.array(name),
   package_version: text,

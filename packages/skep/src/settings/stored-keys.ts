@@ -108,6 +108,15 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.optional(shape.listOf(shape.textThat((origin) => ORIGIN.test(origin), 'is not an origin'))),
     brief: 'Web origins that may call beside the own one; their hosts are names of the proxy',
   },
+  stateless: {
+    stored: shape.nullish(shape.bool),
+    brief: 'The server speaks HTTP without sessions, and takes POST alone',
+  },
+  strict_protocol_validation: {
+    stored: shape.nullish(shape.bool),
+    brief:
+      'The proxy refuses unknown protocol versions, whatever the server does; it always does where that speaks stdio',
+  },
   permission_profile: {
     stored: shape.orEmpty(profileShape, noNothing),
     brief: 'What the server may do, with volumes merged in and paths absolute',
@@ -195,8 +204,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   middleware_configs: { notYet: true, brief: 'Steps of the proxy' },
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
-  stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },
-  strict_protocol_validation: { notYet: true, harmless: true, brief: 'Refuse unknown protocol versions' },
   rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },
   k8s_pod_template_patch: { notYet: true, harmless: true, brief: 'Patch of a Kubernetes pod' },
   mcpserver_generation: { notYet: true, harmless: true, brief: 'Generation of a Kubernetes resource' },

@@ -209,6 +209,8 @@ async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps):
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
     backend: (await remoteBackend(config, deps.secrets)) ?? backendOf(config, observed, deps.runtime),
     mode: config.proxy_mode,
+    stateless: config.stateless ?? false,
+    strictVersions: config.strict_protocol_validation ?? false,
     trustProxyHeaders: config.trust_proxy_headers,
     ...(signIn && { signIn }),
     parts: await partsOf(config, { ...deps, secretOf, logPath: workloadLogPath(deps.places, config.name) }),

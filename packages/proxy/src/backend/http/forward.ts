@@ -64,8 +64,8 @@ interface Pending {
 /** Whose the addresses of a server are where nobody signs in. */
 const EVERYBODY = '';
 
-/** What a modern, stateless server does not offer. */
-const SESSION_METHODS = new Set(['GET', 'HEAD', 'DELETE']);
+/** What a stateless server does not offer. */
+export const SESSION_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
 /** Hands calls to a server that speaks HTTP itself: bytes pass as they are, replies as they come. */
 export class Forward implements Front {
