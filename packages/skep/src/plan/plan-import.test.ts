@@ -146,8 +146,8 @@ describe('a file from anywhere', () => {
     expect(said).toEqual([]);
   });
   test('has what is kept without effect said in one line', async () => {
-    const { said } = await imported({ rate_limit_namespace: 'x', stateless: true });
-    expect(said).toEqual(['Warning: kept, but without effect yet: rate_limit_namespace, stateless\n']);
+    const { said } = await imported({ rate_limit_namespace: 'x' });
+    expect(said).toEqual(['Warning: kept, but without effect yet: rate_limit_namespace\n']);
   });
   test('shows what ignore files hide of its mounts where it asks for that', async () => {
     const ignore = path.join(dir, 'skepignore');

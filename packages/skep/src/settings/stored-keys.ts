@@ -114,8 +114,7 @@ export const decidedKeys = keysOf('Kept with a workload', {
   },
   strict_protocol_validation: {
     stored: shape.nullish(shape.bool),
-    brief:
-      'The proxy refuses unknown protocol versions, whatever the server does; it always does where that speaks stdio',
+    brief: 'The proxy refuses unknown protocol versions, whatever the server does',
   },
   permission_profile: {
     stored: shape.orEmpty(profileShape, noNothing),
