@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import { Documented } from './registry/documented.ts';
 import { CALLERS, type CallerName, Governed, HIDDEN } from './registry/governed.ts';
 import { type HostileRequest, hostileRequest, LIKELY } from './registry/hostile.ts';
@@ -192,10 +193,7 @@ describe('whatever is asked', () => {
       const page: { servers: { server: { name: string } }[] } = JSON.parse(text);
       return page.servers.map(({ server }) => server.name).filter((name) => visible.includes(name));
     };
-    const name = fc.oneof(
-      fc.constantFrom(...visible, `io.acme/${HIDDEN}`, '', '\u{10ffff}'),
-      fc.string({ unit: 'binary' }),
-    );
+    const name = fc.oneof(fc.constantFrom(...visible, `io.acme/${HIDDEN}`, '', '\u{10ffff}'), anyText());
     await fc.assert(
       fc.asyncProperty(name, fc.string(), fc.constantFrom(1, 2, 1000), async (at, version, limit) => {
         const cursor = Buffer.from(`${at.toWellFormed()},${version}`).toString('base64url');
@@ -323,7 +321,7 @@ describe('what is no request', () => {
       'A\0: b',
     ),
     fc.constantFrom('Authorization: Bearer \u00ff', `X: ${'a'.repeat(17_000)}`),
-    fc.string({ unit: 'binary', maxLength: 30 }),
+    anyText({ maxLength: 30 }),
   );
   const garbage = fc.oneof(
     fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import type { DocumentedOperation } from './documented.ts';
 import type { CallerName } from './governed.ts';
 import { DATA } from './refusals.ts';
@@ -50,14 +51,14 @@ const odd = fc.constantFrom(
   '*',
   "'--",
 );
-const anyText = fc
-  .string({ unit: 'binary', minLength: 1, maxLength: 40 })
-  .map((text) => encodeURIComponent(text.toWellFormed()));
+const encodedText = anyText({ minLength: 1, maxLength: 40 }).map((text) =>
+  encodeURIComponent(text.toWellFormed()),
+);
 const tooLong = fc.constant('a'.repeat(3000));
 
 function pathValue(name: string): fc.Arbitrary<string> {
   const likely = fc.constantFrom(...(LIKELY[name] ?? ['x']));
-  return fc.oneof({ weight: 12, arbitrary: likely }, { weight: 2, arbitrary: anyText }, odd, tooLong);
+  return fc.oneof({ weight: 12, arbitrary: likely }, { weight: 2, arbitrary: encodedText }, odd, tooLong);
 }
 
 /** One of these, or now and then anything. */
@@ -121,7 +122,7 @@ function bodyOf(name: string): fc.Arbitrary<string> {
     .map((value) => JSON.stringify(value));
   return fc.oneof(
     { weight: 8, arbitrary: json },
-    { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+    { weight: 1, arbitrary: anyText() },
     { weight: 1, arbitrary: json.map((text) => text.slice(0, text.length / 2)) },
   );
 }
@@ -168,7 +169,7 @@ const queryValue = fc.oneof(
     '[]',
     '{"__proto__":["x"]}',
   ),
-  fc.string({ unit: 'binary', maxLength: 60 }).map((text) => text.toWellFormed()),
+  anyText({ maxLength: 60 }).map((text) => text.toWellFormed()),
   fc.string({ maxLength: 30 }).map((text) => Buffer.from(`${text},1.0.0`).toString('base64url')),
   fc.constant('x'.repeat(9000)),
 );

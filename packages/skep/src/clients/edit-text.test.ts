@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import { parse as parseJsonc, type ParseError } from 'jsonc-parser';
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
@@ -130,7 +131,7 @@ describe('an entry that is written and taken away', () => {
     const names = fc.uniqueArray(
       fc.oneof(
         fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }),
-        fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
+        anyText({ minLength: 1, maxLength: 30 }),
         fc.constantFrom(
           '__proto__',
           'constructor',

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import {
   checkPackageSource,
@@ -104,7 +105,7 @@ describe('parsePackageReference', () => {
   });
 
   test('never lets shell, flag or path characters through, and what it reads prints back to the same source', () => {
-    const text = fc.tuple(fc.constantFrom('npx', 'uvx', 'go'), fc.string({ unit: 'binary' }));
+    const text = fc.tuple(fc.constantFrom('npx', 'uvx', 'go'), anyText());
     fc.assert(
       fc.property(text, ([scheme, rest]) => {
         try {

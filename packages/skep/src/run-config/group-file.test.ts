@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import { places as placesOf, type Places } from '@skep/core/files/places.ts';
 import { isGroupName } from '../settings/group-name.ts';
 import { createGroup, groupNames, joiningGroup, readGroup, removeGroup, updateGroup } from './group-file.ts';
@@ -39,7 +40,7 @@ describe('names of groups', () => {
 
   test('no name leads out of the directory of groups', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (name) => {
+      fc.property(anyText(), (name) => {
         if (isGroupName(name)) expect(name).toMatch(/^[a-z0-9_ -]+$/);
       }),
     );

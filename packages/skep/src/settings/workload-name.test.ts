@@ -1,9 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import {
   checkWorkloadName,
   isWorkloadName,
   nameOfEntry,
+  nameOfHost,
   nameOfImage,
   nameOfPackage,
   toWorkloadName,
@@ -45,11 +47,20 @@ describe('names Skep generates', () => {
   ])('%s → %s', (reference, name) => {
     expect(nameOfImage(reference)).toBe(name);
   });
+  test.each([
+    ['https://api.github.com/mcp', 'github'],
+    ['https://github.com', 'github'],
+    ['http://localhost:8080/mcp', 'localhost'],
+    ['http://127.0.0.1:8080/', '127-0-0-1'],
+    ['http://[::1]/', 'workload-1'],
+  ])('%s → %s', (address, name) => {
+    expect(nameOfHost(new URL(address))).toBe(name);
+  });
   test('a catalogue name loses its dots and slashes', () => {
     expect(nameOfEntry('io.github.x/y')).toBe('io-github-x-y');
   });
   test('any text becomes a valid name', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => isWorkloadName(toWorkloadName(text))));
+    fc.assert(fc.property(anyText(), (text) => isWorkloadName(toWorkloadName(text))));
   });
   test('a valid name without a trailing mark stays as it is', () => {
     expect(toWorkloadName('my-server.v2')).toBe('my-server.v2');

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from './admin.fixture.ts';
 
 let admin: AdminUnderTest;
@@ -89,7 +90,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
 
   test('also in the path', async () => {
     const segment = fc.oneof(
-      fc.string({ unit: 'binary', minLength: 1 }).map((text) => encodeURIComponent(text.toWellFormed())),
+      anyText({ minLength: 1 }).map((text) => encodeURIComponent(text.toWellFormed())),
       fc.constantFrom('%2e%2e', '..', '%00', '%2F', 'server', 'skill', '%zz', '__proto__', 'a%252Fb'),
     );
     await fc.assert(

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { anyText } from '@skep/core/json/any-text.fixture.ts';
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { checkSpec } from './check-spec.ts';
 import { differences } from './events.ts';
@@ -157,7 +158,7 @@ describe('checkSpec refuses', () => {
 describe('the saved workload', () => {
   test('comes back as it was, whatever is in it', async () => {
     const file = path.join(directory, 'spec.json');
-    const text = fc.string({ unit: 'binary' });
+    const text = anyText();
     await fc.assert(
       fc.asyncProperty(
         fc.array(text),
