@@ -15,6 +15,7 @@ const FILES = {
   'shape.json': file({ read: { name: 3 } }),
   'extra.json': { ...file(read), toolsFilter: [] },
   'none.json': [],
+  'again.json': '{"toolsOverride":{"read":{"name":"a"},"read":{"name":"b"}}}',
   'broken.json': '{"toolsOverride":',
 };
 
@@ -31,6 +32,7 @@ describe('what clients see of the tools', () => {
     ['--tools-override shape.json', 'line 1: "toolsOverride.read.name" must be text'],
     ['--tools-override extra.json', 'has an unknown key: "toolsFilter"'],
     ['--tools-override none.json', 'must be an object'],
+    ['--tools-override again.json', 'again.json": has "read" twice'],
     ['--tools-override broken.json', 'broken.json" is not valid JSON'],
   ])('is refused as %s, and nothing is made', async (flags, message) => {
     const skep = await commandUnderTest({ files: FILES });

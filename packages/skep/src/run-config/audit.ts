@@ -15,7 +15,7 @@ export type AuditMembers = {
 
 /** The file of `--audit-config`; its log file begins at its folder. Fails as `readConfigFile`. */
 export async function readAudit(path: string): Promise<AuditConfig> {
-  const config = await readConfigFile(path, 'audit configuration', auditShape);
+  const config = await readConfigFile({ path, what: 'audit configuration' }, auditShape);
   return config.logFile ? { ...config, logFile: resolve(dirname(path), config.logFile) } : config;
 }
 

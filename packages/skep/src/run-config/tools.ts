@@ -1,9 +1,8 @@
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
-import { readJsonText } from '@skep/core/files/read-limited.ts';
-import { memberPlace } from '@skep/core/json/member-place.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { exactly } from '@skep/core/settings/shape.ts';
 import type { ToolSettings } from '@skep/proxy/steps/tool-view.ts';
 import { overridesShape, type ToolOverrides } from '../settings/tools.ts';
+import { invalidFile, readConfigFile } from './read-config-file.ts';
 import type { RunConfig } from './run-config.ts';
 
 /** The members of a run configuration that say what clients see of the server's tools. */
@@ -11,31 +10,18 @@ export type ToolConfig = {
   readonly [Key in 'tools_filter' | 'tools_override' | 'tools_override_path']?: RunConfig[Key] | undefined;
 };
 
-const MAX_BYTES = 1024 * 1024;
 const fileShape = exactly({ toolsOverride: overridesShape });
+const HINT = 'write {"toolsOverride": {"<name>": {"name": "<other name>", "description": "<text>"}}}';
 
 /**
  * The file of `--tools-override` (docs/behaviour/proxy.md#tools). Fails with `config/invalid` naming the member that is
  * wrong, and with `file/*`.
  */
 export async function readOverrides(path: string): Promise<ToolOverrides> {
-  const { value, text } = await readJsonText(path, { maxBytes: MAX_BYTES, what: 'tools override' });
-  const { toolsOverride } = fileShape(value, (why, ...at) => {
-    const place = memberPlace(text, at);
-    throw invalidFile(
-      path,
-      `${place ? `line ${place.line}: ` : ''}${at.length === 0 ? '' : `"${at.join('.')}" `}${why}`,
-    );
-  });
-  if (Object.keys(toolsOverride).length === 0) throw invalidFile(path, '"toolsOverride" is empty');
+  const file = { path, what: 'tools override', hint: HINT };
+  const { toolsOverride } = await readConfigFile(file, fileShape);
+  if (Object.keys(toolsOverride).length === 0) throw invalidFile(file, '"toolsOverride" is empty');
   return toolsOverride;
-}
-
-function invalidFile(path: string, why: string): SkepError {
-  return new SkepError('config/invalid', {
-    message: `tools override "${path}": ${why}`,
-    hint: 'write {"toolsOverride": {"<name>": {"name": "<other name>", "description": "<text>"}}}',
-  });
 }
 
 /** What clients see of the tools; undefined where they see all as they are. */

@@ -33,7 +33,9 @@ const fileShape = exactly({ validating: lists, mutating: lists });
  */
 export async function readWebhooks(paths: readonly string[], cwd: string): Promise<WebhookConfig> {
   const files = await Promise.all(
-    paths.map((path) => readConfigFile(resolve(cwd, path), 'webhook configuration', fileShape)),
+    paths.map((path) =>
+      readConfigFile({ path: resolve(cwd, path), what: 'webhook configuration' }, fileShape),
+    ),
   );
   const merged = (all: readonly StoredWebhook[]): readonly StoredWebhook[] | undefined => {
     const byName = new Map(all.map((one) => [one.name, withAbsolutePaths(one, cwd)]));
