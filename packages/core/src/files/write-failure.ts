@@ -23,6 +23,7 @@ export function whyNotWritten(
   path: string | undefined,
   code: string | undefined,
 ): { readonly reason: string; readonly hint?: string } {
+  if (code === 'EISDIR') return { reason: 'it is a directory', hint: 'name a file' };
   const known = code === undefined ? undefined : OF_DISK[code];
   if (known === undefined) return { reason: code ?? 'unexpected failure' };
   const disk = path === undefined ? 'its disk' : `the disk at "${diskOf(path)}"`;

@@ -47,7 +47,7 @@ describe('skep build', () => {
     [['build', 'npx://x;id'], 'invalid package reference "npx://x;id"'],
     [['build', 'uvx://$(id)'], 'invalid package reference'],
     [['build', 'go://x.test/`id`'], 'invalid package reference'],
-    [['build', 'npx://fake', '--build-with', 'a; id'], 'invalid requirement "a; id"'],
+    [['build', 'uvx://fake', '--build-with', 'a; id'], 'invalid requirement "a; id"'],
     ['build --dry-run -t x npx://fake', '--tag'],
   ])('%j is refused, and nothing is built', async (line, said) => {
     const skep = await commandUnderTest();

@@ -5,7 +5,7 @@ import { flag, settingsOf, valuesOf } from '@skep/core/settings/define-settings.
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { loadAppConfig } from '../config/app-config.ts';
-import { buildOf, preparationOf } from '../plan/preparation.ts';
+import { buildOf, checkBuildWith, preparationOf } from '../plan/preparation.ts';
 import { runtimeConfigOf } from '../plan/runtime-configs.ts';
 import { settingsOfBuild, settingsOfMachine } from '../plan/settings-of-run.ts';
 import { openProgress } from '../print/progress.ts';
@@ -49,6 +49,7 @@ export const build = defineCommand({
   async run({ values, settings, positionals: [target = ''], rest }, context) {
     const { places, signal, terminal, cwd } = context;
     const source = parsePackageReference(target, cwd);
+    checkBuildWith(values, source);
     const app = await loadAppConfig(places);
     const around = surroundingsOf(context);
     const merged = mergeSettings(runSettings, [

@@ -29,7 +29,7 @@ import { planTools } from './plan-tools.ts';
 import { planWebhooks } from './plan-webhooks.ts';
 import { referencesOf } from '../run-config/header-forward.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
-import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
+import { buildOf, checkBuildWith, originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved, type Target } from './resolve-target.ts';
 import { settingsOfMachine, settingsOfRun } from './settings-of-run.ts';
 
@@ -78,6 +78,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     values.imageVerification,
     config,
   );
+  checkBuildWith(request.values, source);
   handOverByBuild(source, config, around);
   const notes = unusedBuild(request.values, source, runtime);
   return {

@@ -68,6 +68,15 @@ export function sourceOf(config: RunConfig): Source {
   return config.package ? checkPackageSource(config.package) : { kind: 'image', reference: config.image };
 }
 
+/** Requirements that no build of that package could have; `buildRecipe` would say it after the version was looked up. */
+export function checkBuildWith({ buildWith = [] }: Pick<RunValues, 'buildWith'>, source: Source): void {
+  if (buildWith.length === 0 || source.kind !== 'package' || source.ecosystem === 'pypi') return;
+  throw new SkepError('usage/conflict', {
+    message: `--build-with is for Python packages, which "${packageReference(source)}" is not`,
+    hint: 'leave it out; system packages are added with --runtime-add-package',
+  });
+}
+
 /** What is said of flags about how an image is built, given where none is built. */
 export function unusedBuild(
   { runtimeImage, runtimeAddPackage, buildWith, rebuild }: BuildFlags,
