@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ownerOf } from '@skep/cli/supervisor/workload-spec.ts';
 import { bridgeAddress } from './fixtures/bridge-address.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { ensureNodeBase, ensureScriptImage, NODE_BASE } from './images.ts';
@@ -69,6 +70,39 @@ async function keeps(file: string, run: readonly string[], kill: () => Promise<v
   expect(user.leftFiles()).toEqual([]);
 }
 
+/** Two servers find the same file in a volume that only one of them may write; it goes with the last one's data. */
+async function shares(one: readonly string[], other: readonly string[]): Promise<void> {
+  const [writer, reader] = [name, `${name}-too`];
+  const urls = async (): Promise<Record<string, string>> => {
+    const { stdout } = await user.skep(['list', '--all', '--format', 'json']);
+    return Object.fromEntries(
+      (JSON.parse(stdout) as { name: string; url: string }[]).map((seen) => [seen.name, seen.url]),
+    );
+  };
+  const asked = async (who: string, method: string, params: object) =>
+    ask((await urls())[who] ?? '', method, params);
+  await ok('run', ...one, '--name', writer, '-v', 'volume://notes:/srv/notes');
+  await ok('run', ...other, '--name', reader, '-v', 'volume://notes:/mnt/seen:ro');
+  expect(await asked(writer, 'probe/write', { path: '/srv/notes/x', text: 'shared' })).toMatchObject({
+    result: 'written',
+  });
+  const seen = { path: '/mnt/seen/x' };
+  expect(await asked(reader, 'probe/read', seen)).toMatchObject({ result: 'shared' });
+  expect(await asked(reader, 'probe/write', { ...seen, text: 'y' })).toMatchObject({
+    error: { data: 'EROFS' },
+  });
+  expect(await ok('status', reader)).toMatch(/^Shares: +the volume notes as \/mnt\/seen, read-only$/m);
+  await ok('rm', '--yes', writer);
+  await ok('stop', reader);
+  await ok('start', reader);
+  expect(await asked(reader, 'probe/read', seen)).toMatchObject({ result: 'shared' });
+  await ok('rm', '--all', '--data', '--yes');
+  await ok('run', ...one, '--name', writer, '-v', 'volume://notes:/srv/notes');
+  expect((await asked(writer, 'probe/read', { path: '/srv/notes/x' })) as object).toHaveProperty('error');
+  await ok('rm', '--all', '--data', '--yes');
+  expect(user.leftFiles()).toEqual([]);
+}
+
 describe.skipIf(!sandboxThere.available).each(USERS)(
   title('in the sandbox of %s', sandboxThere),
   (_who, uid) => {
@@ -93,6 +127,10 @@ describe.skipIf(!sandboxThere.available).each(USERS)(
       await ok('run', `npx://${PACKAGE}`, '--name', name);
       await ask(await urlOf(), 'probe/write', { path: '/home/skep/.local/share/x', text: 'same' });
       expect(await read('/data/x')).toBe('same');
+    });
+
+    test('servers share a volume, which goes with the last of them', async () => {
+      await shares([`npx://${PACKAGE}`], [`npx://${PACKAGE}`]);
     });
   },
 );
@@ -166,6 +204,16 @@ describe.skipIf(!engineThere.available)(title('on an engine', engineThere), () =
     user = openUser({ SKEP_RUNTIME: 'docker', npm_config_registry: registry.url });
     await ensureNodeBase();
     await keeps('/data/notes', [`npx://${PACKAGE}`, '--name', name, '--runtime-image', NODE_BASE], killAll);
+  });
+
+  test('a package and an image share a volume, which goes with the last of them', async () => {
+    await using registry = await npmRegistryWith(PACKAGE, SCRIPT, { host: await bridgeAddress() });
+    user = openUser({ SKEP_RUNTIME: 'docker', npm_config_registry: registry.url });
+    await ensureNodeBase();
+    const image = await ensureScriptImage('skep-test/probe:1', SCRIPT);
+    await shares([`npx://${PACKAGE}`, '--runtime-image', NODE_BASE], [image]);
+    const owner = ownerOf(path.join(user.dir, 'state/skep'));
+    expect(docker('volume', 'ls', '-q', '--filter', `label=skep.state=${owner}`)).toBe('');
   });
 
   test('an image is upgraded to what its tag means now, back, and forward again', async () => {

@@ -4,7 +4,8 @@ import type { Field } from '@skep/core/settings/field.ts';
 import { appSettings } from '../config/app-config.ts';
 import type { Context } from '../cli/context.ts';
 import { allowedHosts } from '../permissions/allowed-hosts.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { isNamedVolume } from '../permissions/mounts.ts';
+import { declaredMounts } from '../permissions/profile.ts';
 import { findRunConfig } from '../run-config/file.ts';
 import { isWorkloadName } from '../settings/workload-name.ts';
 import { groupNames } from '../run-config/group-file.ts';
@@ -30,7 +31,7 @@ export async function offerRights(context: Context, [name]: readonly string[]): 
   if (config === undefined) return [];
   const { permission_profile: profile } = config;
   const hosts = config.isolate_network === true ? allowedHosts(profile).hosts : [];
-  const paths = profileMounts(profile, '/').map(({ source }) => source);
+  const paths = declaredMounts(profile, '/').map((one) => (isNamedVolume(one) ? one.target : one.source));
   return [...hosts, ...paths].map((value) => ({ value, brief: '' }));
 }
 

@@ -84,6 +84,90 @@ describe('skep rm', () => {
   });
 });
 
+describe('a volume that servers share', () => {
+  /** Two servers with the same volume, in which something is. */
+  async function sharing(): Promise<CommandUnderTest> {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1 -v volume://notes:/in');
+    await skep.output('run example/tools:2 --name b1 -v volume://notes:/out:ro');
+    skep.runtime.volumes.add('notes');
+    return skep;
+  }
+  const rest = (skep: CommandUnderTest) => [...skep.runtime.volumes];
+
+  test('is given to both, is on their cards, and is where status says that data lies', async () => {
+    const skep = await sharing();
+    expect(skep.runtime.specOf('a1')?.volumes).toEqual([{ volume: 'notes', target: '/in', readOnly: false }]);
+    expect(skep.runtime.specOf('b1')).toMatchObject({
+      mounts: [],
+      volumes: [{ volume: 'notes', target: '/out', readOnly: true }],
+    });
+    expect(await skep.output('status b1')).toMatch(/^Shares: +the volume notes as \/out, read-only$/m);
+    expect(await skep.output('status a1')).toMatch(/^Data: +shared memory notes$/m);
+  });
+
+  test('stays over rm, and goes with the data of the last name that had it', async () => {
+    const skep = await sharing();
+    expect((await skep.run('rm a1')).err).toContain('The data of a1 stays');
+    await skep.output('rm --data b1');
+    expect(rest(skep)).toEqual(['notes']);
+    expect((await skep.run('run fake:1 --name a1 -v volume://notes:/in')).err).toContain(
+      'a1 finds what it kept',
+    );
+    await skep.output('rm --data a1');
+    expect(rest(skep)).toEqual([]);
+    expect(await keptNames(skep.places)).toEqual([]);
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
+  test('goes with all data, also where every server is removed at once', async () => {
+    const skep = await sharing();
+    await skep.output('rm --all --data');
+    expect(rest(skep)).toEqual([]);
+    expect(await keptNames(skep.places)).toEqual([]);
+  });
+
+  test('is not forgotten by a run of the name without it', async () => {
+    const skep = await sharing();
+    await skep.output('rm --data b1');
+    await skep.output('rm a1');
+    await skep.output('run npx://fake --name a1');
+    expect(await skep.output('status a1')).toMatch(/^Data: +memory of a1\/data, shared memory notes$/m);
+    await skep.output('rm --data a1');
+    expect(rest(skep)).toEqual([]);
+  });
+
+  test('is no data path of a package that has it in that place', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run npx://fake --name a1 -v volume://notes:/data');
+    expect(skep.runtime.specOf('a1')?.data).toBeUndefined();
+  });
+
+  test('comes back from an export, with the consent of a person', async () => {
+    const skep = await sharing();
+    await skep.output('export a1 a1.json');
+    await skep.output('rm --all --data');
+    const refused = await skep.refusal('run --from-config a1.json');
+    expect(refused).toContain(
+      'asks to write the volume "notes" that servers share (as "/in"), which is not granted',
+    );
+    await skep.output('run --from-config a1.json --trust-config');
+    expect(skep.runtime.specOf('a1')?.volumes).toEqual([{ volume: 'notes', target: '/in', readOnly: false }]);
+  });
+
+  test('is left alone by permit and deny of other paths, and taken away by its place', async () => {
+    const skep = await sharing();
+    await mkdir(join(skep.cwd, 'more'));
+    await skep.output('permit a1 ./more');
+    expect(skep.runtime.specOf('a1')).toMatchObject({
+      mounts: [{ source: join(skep.cwd, 'more') }],
+      volumes: [{ volume: 'notes' }],
+    });
+    await skep.output('deny a1 /in');
+    expect(skep.runtime.specOf('a1')?.volumes).toBeUndefined();
+  });
+});
+
 test('a run of the same name says that it finds its data again', async () => {
   const skep = await keeping();
   await skep.output('rm a1');

@@ -69,6 +69,10 @@ describe('a file that is no run configuration is refused with the key that is wr
       { ...PLAIN, volumes: ['/tmp:/x:ro'] },
       '"volumes": "/tmp:/x:ro" is not in "permission_profile.read", which says what is mounted',
     ],
+    [
+      { ...PLAIN, volumes: ['volume://b:/x'], permission_profile: { write: ['volume://a:/x'] } },
+      '"volumes": "volume://b:/x" is not in "permission_profile.write", which says what is mounted',
+    ],
   ])('%j', async (content, message) => {
     expect(await refused(content)).toBe(`Error: "x" is not a run configuration: ${message}; ${CORRECT}\n`);
   });

@@ -45,6 +45,12 @@ describe.each(['up', 'asked'] as const)('an image that says root (supervisor %s)
     expect(err).not.toContain('Warning: a1');
   });
 
+  test('keeps its user where it shares a volume, which others write as theirs', async () => {
+    const skep = await machine(undefined, supervisor);
+    await skep.output('run fake:1 --name a1 -v volume://notes:/notes');
+    expect(await how(skep)).toEqual({ readOnly: true, other: false, hardening: 'read-only' });
+  });
+
   test('and a server that reads as root starts as root at the second try, which is told and kept', async () => {
     const skep = await machine(readsAsRoot, supervisor);
     const { err } = await skep.run('run fake:1 --name a1');

@@ -29,6 +29,7 @@ export async function removeLeftovers(context: Context, { data }: Removal): Prom
   // What else lies there (the sandbox's folder, groups) is only removed when it is empty.
   for (const folder of [
     `${places.dataDir}/sandbox`,
+    `${places.dataDir}/volumes`,
     places.keptDir,
     places.dataDir,
     places.groupsDir,

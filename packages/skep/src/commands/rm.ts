@@ -98,10 +98,10 @@ async function wantsDataGone(names: readonly string[], context: Context): Promis
 /** What cannot be told counts as data. */
 async function holdsData(name: string, context: Context): Promise<boolean> {
   const { places, signal } = context;
-  for (const { runtime: reference } of await readKept(places, name)) {
+  for (const { runtime: reference, volumes } of await readKept(places, name)) {
     try {
       const runtime = await openRuntime(context, { reference, signal });
-      if (await runtime.holdsData(name, ownerOf(places.stateDir))) return true;
+      if (await runtime.holdsData(name, ownerOf(places.stateDir), volumes)) return true;
     } catch (error) {
       if (signal.aborted) throw error;
       return true;

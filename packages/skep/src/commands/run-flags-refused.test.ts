@@ -349,8 +349,28 @@ describe('mounts and permissions', () => {
       'invalid volume format: ".:/x:rw" (too many colons); write host-path:container-path, with :ro at the end for read-only',
     ],
     [
-      'run fake:1 -v volume://data:/data',
-      'invalid volume format: "volume://data:/data" (only directories and files of this machine are mounted); what a server keeps outlives it in its data paths, without a mount; others are written host-path:container-path',
+      'run fake:1 -v s3://data:/data',
+      'invalid volume format: "s3://data:/data" (nothing of s3:// can be mounted); mount host-path:container-path; or write volume://NAME:/path, with :ro at the end of --volume for read-only',
+    ],
+    [
+      'run fake:1 -v volume://../data:/data',
+      'invalid volume format: "volume://../data:/data" (a volume has 1 to 64 letters, digits, ".", "_" and "-", the first a letter or digit); write volume://NAME:/path, with :ro at the end of --volume for read-only',
+    ],
+    [
+      'run fake:1 -v volume://data',
+      'invalid volume format: "volume://data" (the container path is missing); write volume://NAME:/path, with :ro at the end of --volume for read-only',
+    ],
+    [
+      'run fake:1 -v volume://data:/x:rw',
+      'invalid volume format: "volume://data:/x:rw" (too many colons); write volume://NAME:/path, with :ro at the end of --volume for read-only',
+    ],
+    [
+      'run fake:1 -v volume://data:x',
+      'invalid volume format: "volume://data:x" (the container path must begin with /, and be more than that); write volume://NAME:/path, with :ro at the end of --volume for read-only',
+    ],
+    [
+      'run fake:1 -v volume://data:/x -v volume://other:/x:ro',
+      'two mounts for "/x": "volume://data" and "volume://other"; give each container path once, in --volume or in the permission profile',
     ],
     [
       'run fake:1 -v :/x',

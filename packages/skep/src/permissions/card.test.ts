@@ -36,6 +36,16 @@ test('files are named as on this machine, with their place in the server where t
   });
 });
 
+test('volumes that other servers may have are named beside files', () => {
+  const permission_profile = { read: ['volume://a:/in'], write: ['/data', 'volume://b:/out'] };
+  expect(textsOf({ permission_profile })).toMatchObject({
+    reads: 'no files of this machine',
+    writes: '/data',
+    shares: 'the volume a as /in, read-only, the volume b as /out',
+  });
+  expect(textsOf({})).not.toHaveProperty('shares');
+});
+
 test.each([
   [{}, 'any host'],
   [{ outbound: { insecure_allow_all: true, allow_host: ['a.b'] } }, 'any host'],

@@ -5,7 +5,7 @@ import { parseConfinedUser } from './confined-user-name.ts';
 import { limitsOf, limitTexts, type GivenLimits } from './limits.ts';
 import { isNeverReached } from './host-rule.ts';
 import { notEnforced } from './not-enforced.ts';
-import { profileMounts, type PermissionProfile } from './profile.ts';
+import { profileMounts, profileVolumes, type PermissionProfile } from './profile.ts';
 import { allowedHosts, allowedTexts } from './allowed-hosts.ts';
 
 /** What of a run configuration says what its server may do. */
@@ -72,6 +72,7 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
     ...ownFilesRow(permitted),
     ...userRows(permitted),
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
+    ...sharesRow(profile),
     isolated === true ? isolatedRow(permitted) : networkRow(profile, runtime?.narrow_network),
     row('secrets', 'Secrets', secrets, 'none'),
     row('uses', 'Uses', limitTexts(limitsOf(permitted)), 'as much of this machine as it wants'),
@@ -91,6 +92,14 @@ function elsewhereRows({ header_forward: headers = {} }: Permitted, url: string)
     row('runs_in', 'Runs in', [redactUrl(url)]),
     ...(names.length === 0 ? [] : [row('headers', 'Headers', names)]),
   ];
+}
+
+/** Volumes that other servers may have as well. */
+function sharesRow(profile: PermissionProfile): readonly CardRow[] {
+  const shared = profileVolumes(profile).map(
+    ({ volume, target, readOnly }) => `the volume ${volume} as ${target}${readOnly ? ', read-only' : ''}`,
+  );
+  return shared.length === 0 ? [] : [row('shares', 'Shares', shared)];
 }
 
 /** What of its image a server in a container may write. */

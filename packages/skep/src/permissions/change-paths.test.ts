@@ -20,6 +20,7 @@ describe('permitting a path', () => {
     [mounted([], []), '/srv:rw', { read: [], write: ['/srv:/srv'] }],
     [mounted(['/srv:/in'], []), '/srv:rw', { read: [], write: ['/srv:/in'] }],
     [mounted([], ['/srv:/in']), '/srv:ro', { read: ['/srv:/in'], write: [] }],
+    [mounted([], ['volume://c:/c']), '/srv', { read: ['/srv:/srv'], write: ['volume://c:/c'] }],
     [mounted(['/a:/b'], []), '/srv', { read: ['/a:/b', '/srv:/srv'], write: [] }],
   ])('of %j: %s', (config, text, profile) => {
     const changed = permitPath(config, right(text)).config;
@@ -39,6 +40,7 @@ describe('permitting a path', () => {
 
   test.each<[Mounted, string, string]>([
     [mounted(['/other:/srv'], []), '/srv', 'a1 has /other at /srv already'],
+    [mounted([], ['volume://c:/c']), '/c', 'a1 has volume://c at /c already'],
     [mounted([], [], { data_paths: ['/data'] }), '/data', 'a1 keeps its data in /data already'],
     [mounted([], [], { data_paths: ['/data'] }), '/data/x', 'a1 keeps its data in /data already'],
   ])('of %j is refused for %s', (config, text, why) => {
@@ -50,6 +52,8 @@ describe('denying a path', () => {
   test.each<[Mounted, string, object]>([
     [mounted(['/srv', '/a'], []), '/srv', { read: ['/a:/a'], write: [] }],
     [mounted([], ['/srv:/in']), '/in', { read: [], write: [] }],
+    [mounted(['volume://c:/c'], ['/a']), '/c', { read: [], write: ['/a:/a'] }],
+    [mounted(['volume://c:/c'], ['/a']), '/a', { read: ['volume://c:/c'], write: [] }],
   ])('of %j: %s', (config, text, profile) => {
     const changed = denyPath(config, right(text)).config;
     expect(changed.permission_profile).toEqual(profile);

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Changed } from './change-hosts.ts';
-import { parseVolume, type Mount } from './mounts.ts';
-import { profileMounts, withMounts, type PermissionProfile } from './profile.ts';
+import { parseVolume, sourceText, type Declared } from './mounts.ts';
+import { declaredMounts, withMounts, type PermissionProfile } from './profile.ts';
 import type { Right } from './right.ts';
 
 /** What of a run configuration says what of this machine its server sees. */
@@ -23,19 +23,20 @@ export type PathRight = Extract<Right, { readonly is: 'path' }>;
 export function permitPath<Config extends Mounted>(config: Config, right: PathRight): Changed<Config> {
   const { name } = config;
   const { path, readOnly = true } = right;
-  const mounts = profileMounts(config.permission_profile, '/');
-  const known = mounts.filter(({ source }) => source === path);
+  const mounts = declaredMounts(config.permission_profile, '/');
+  const known = mounts.filter((mount) => sourceText(mount) === path);
   const isSame =
     known.length > 0 && known.every((mount) => mount.readOnly === readOnly || right.readOnly === undefined);
   const above = mounts.find(
-    (mount) => mount.source === mount.target && isBelow(path, mount.source) && (readOnly || !mount.readOnly),
+    (mount) =>
+      sourceText(mount) === mount.target && isBelow(path, mount.target) && (readOnly || !mount.readOnly),
   );
   if (isSame || above !== undefined) {
     const what = known[0] ?? above;
     return { config, notes: [`${name} may ${verb(what)} ${path} already`] };
   }
   if (known.length > 0) {
-    const changed = mounts.map((mount) => (mount.source === path ? { ...mount, readOnly } : mount));
+    const changed = mounts.map((mount) => (sourceText(mount) === path ? { ...mount, readOnly } : mount));
     return { config: remounted(config, changed), notes: [] };
   }
   const data = (config.data_paths ?? []).find(
@@ -43,44 +44,45 @@ export function permitPath<Config extends Mounted>(config: Config, right: PathRi
   );
   const taken = mounts.find(({ target }) => target === path);
   if (taken !== undefined || data !== undefined) {
-    const what = taken === undefined ? `keeps its data in ${data ?? ''}` : `has ${taken.source} at ${path}`;
+    const what =
+      taken === undefined ? `keeps its data in ${data ?? ''}` : `has ${sourceText(taken)} at ${path}`;
     throw new SkepError('usage/conflict', {
       message: `${name} ${what} already`,
       hint: `mount it in another place: skep rm ${name}, which keeps its data, and skep run --volume ${path}:/PLACE`,
     });
   }
-  const added: Mount = { source: path, target: path, readOnly };
+  const added = { source: path, target: path, readOnly };
   return { config: remounted(config, [...mounts, added]), notes: [] };
 }
 
 /** Takes a path, of this machine or inside, from what a workload sees. Fails with `usage/conflict` for a part of one. */
 export function denyPath<Config extends Mounted>(config: Config, { path }: PathRight): Changed<Config> {
   const { name } = config;
-  const mounts = profileMounts(config.permission_profile, '/');
-  const left = mounts.filter(({ source, target }) => source !== path && target !== path);
-  const above = left.find(({ source }) => isBelow(path, source));
+  const mounts = declaredMounts(config.permission_profile, '/');
+  const left = mounts.filter((mount) => sourceText(mount) !== path && mount.target !== path);
+  const above = left.find((mount) => isBelow(path, sourceText(mount)));
   if (above !== undefined) {
     throw new SkepError('usage/conflict', {
-      message: `${name} sees ${path} as a part of ${above.source}`,
-      hint: `deny all of it with skep deny ${name} ${above.source}`,
+      message: `${name} sees ${path} as a part of ${sourceText(above)}`,
+      hint: `deny all of it with skep deny ${name} ${sourceText(above)}`,
     });
   }
   if (left.length === mounts.length) return { config, notes: [`${name} does not see ${path} anyway`] };
   return { config: remounted(config, left), notes: [] };
 }
 
-const verb = (mount: Mount | undefined): string => (mount?.readOnly === false ? 'write' : 'read');
+const verb = (mount: Declared | undefined): string => (mount?.readOnly === false ? 'write' : 'read');
 
 const isBelow = (path: string, directory: string): boolean =>
   path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 
 /** With these mounts instead of its own, and no note of others. */
-function remounted<Config extends Mounted>(config: Config, mounts: readonly Mount[]): Config {
+function remounted<Config extends Mounted>(config: Config, mounts: readonly Declared[]): Config {
   const isThere = (note: string): boolean => {
     const { target, readOnly } = parseVolume(note, '/');
     return mounts.some((mount) => mount.target === target && mount.readOnly === readOnly);
   };
-  const sources = new Set(mounts.map(({ source }) => source));
+  const sources = new Set(mounts.map(sourceText));
   const known = Object.entries(config.mount_sources ?? {}).filter(([source]) => sources.has(source));
   return {
     ...config,

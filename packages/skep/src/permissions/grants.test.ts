@@ -12,6 +12,13 @@ describe('what a profile gives away', () => {
     [{ read: ['/etc/shadow:/x'] }, ['read "/etc/shadow" (as "/x")']],
     [{ write: ['/data'] }, ['write "/data"']],
     [{ write: ['notes:/notes'] }, ['write "/home/ann/notes" (as "/notes")']],
+    [
+      { read: ['volume://a:/a'], write: ['volume://b:/b'] },
+      [
+        'read the volume "a" that servers share (as "/a")',
+        'write the volume "b" that servers share (as "/b")',
+      ],
+    ],
     [{ privileged: true }, ['run privileged, with all rights of the engine']],
     [{ network: { mode: 'host' } }, ['use the network "host"']],
     [{ network: { mode: 'container:db' } }, ['use the network "container:db"']],

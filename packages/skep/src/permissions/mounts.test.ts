@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test, afterEach, beforeEach } from 'vitest';
-import { parseMount, parseVolume, checkMountSources, mountSources, openToOthers } from './mounts.ts';
+import {
+  isNamedVolume,
+  parseMount,
+  parseVolume,
+  checkMountSources,
+  mountSources,
+  openToOthers,
+} from './mounts.ts';
 
 describe('--volume', () => {
   test.each([
@@ -12,6 +19,8 @@ describe('--volume', () => {
     ['./x:/in', { source: '/home/me/x', target: '/in', readOnly: false }],
     ['../x:/a/../b', { source: '/home/x', target: '/b', readOnly: false }],
     ['/a b:/c d', { source: '/a b', target: '/c d', readOnly: false }],
+    ['volume://cache:/data', { volume: 'cache', target: '/data', readOnly: false }],
+    ['VOLUME://a.b_c-1:/x/../data/:ro', { volume: 'a.b_c-1', target: '/data', readOnly: true }],
   ])('%s', (text, mount) => {
     expect(parseVolume(text, '/home/me')).toEqual(mount);
   });
@@ -26,23 +35,49 @@ describe('--volume', () => {
     '/a:/b$x',
     '/a\0:/b',
     '',
+    'volume://',
+    'volume://cache',
+    'volume://cache:',
+    'volume://cache:data',
+    'volume://cache:/',
+    'volume://cache:/data:rw',
+    'volume://cache:C:\\data',
+    'volume://:/data',
+    'volume://..:/data',
+    'volume://../kept:/data',
+    'volume://a/b:/data',
+    'volume://-x:/data',
+    'volume://a b:/data',
+    'volume://a$b:/data',
+    'volume://a\0:/data',
+    'volume://ä:/data',
+    `volume://${'x'.repeat(65)}:/data`,
+    'secret://cache:/data',
+    's3://bucket/cache:/data',
   ])('refuses %j', (text) => {
     expect(() => parseVolume(text, '/')).toThrow(expect.objectContaining({ code: 'run/invalid-volume' }));
   });
   test('any text gives absolute paths on both sides or is refused', () => {
     fc.assert(
-      fc.property(fc.string(), (text) => {
-        let mount;
-        try {
-          mount = parseVolume(text, '/cwd');
-        } catch (error) {
-          expect(error).toMatchObject({ code: 'run/invalid-volume' });
-          return;
-        }
-        expect(mount.source.startsWith('/')).toBe(true);
-        expect(mount.target.startsWith('/')).toBe(true);
-        expect(mount.target).not.toMatch(/(^|\/)\.\.(\/|$)/);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.string().map((one) => `volume://${one}:/data`),
+        ),
+        (text) => {
+          let mount;
+          try {
+            mount = parseVolume(text, '/cwd');
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'run/invalid-volume' });
+            return;
+          }
+          if (isNamedVolume(mount)) expect(mount.volume).toMatch(/^[A-Za-z0-9][\w.-]*$/);
+          else expect(mount.source.startsWith('/')).toBe(true);
+          expect(mount.target.startsWith('/')).toBe(true);
+          expect(mount.target).not.toMatch(/(^|\/)\.\.(\/|$)/);
+        },
+      ),
     );
   });
 });

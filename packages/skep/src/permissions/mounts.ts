@@ -13,20 +13,43 @@ export interface Mount {
   readonly readOnly: boolean;
 }
 
+/** What of a runtime's own workloads share by its name, `volume://name:/data`; see data-paths.ts for what each keeps for itself. */
+export interface NamedVolume {
+  readonly volume: string;
+  /** Absolute POSIX path inside. */
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** What a profile or `--volume` declares. */
+export type Declared = Mount | NamedVolume;
+
+export const isNamedVolume = (one: Declared): one is NamedVolume => 'volume' in one;
+
+export const isMount = (one: Declared): one is Mount => !isNamedVolume(one);
+
+/** The outer side as it is declared. */
+export const sourceText = (one: Declared): string =>
+  isNamedVolume(one) ? `volume://${one.volume}` : one.source;
+
 // A container side never needs them, and a host side with them is far more likely an attack than a directory.
 const FORBIDDEN = /[$&;|`\0]/;
-/** As some tools name volumes of an engine: `volume://name:/data`. */
-const RESOURCE = /^[A-Za-z][A-Za-z0-9_-]*:\/\//;
-const KEEPS =
-  'what a server keeps outlives it in its data paths, without a mount; others are written host-path:container-path';
+const RESOURCE = /^([A-Za-z][A-Za-z0-9_-]*):\/\/(.*)$/s;
+/** Fit for a file name and for a volume of an engine, whatever stands before it. */
+const VOLUME_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+/** True for what a volume can be called. */
+export const isVolumeName = (text: string): boolean => VOLUME_NAME.test(text);
+
+const NAMED = 'write volume://NAME:/path, with :ro at the end of --volume for read-only';
 const WINDOWS = /^([A-Za-z]:[\\/][^:]*)(?::(.*))?$/;
 
 /**
- * Reads one mount declaration of a profile (docs/behaviour/run.md#mounts): `path` (same on both sides) or
- * `host:container`. Relative host paths are resolved against `cwd` now, so that a later restart means the same
- * directory.
+ * Reads one mount declaration of a profile (docs/behaviour/run.md#mounts): `path` (same on both sides), `host:container`
+ * or `volume://name:container`. Relative host paths are resolved against `cwd` now, so that a later restart means the same
+ * directory. Fails with `run/invalid-volume`.
  */
-export function parseMount(text: string, readOnly: boolean, cwd: string): Mount {
+export function parseMount(text: string, readOnly: boolean, cwd: string): Declared {
+  if (isResource(text)) return parseNamed(text, readOnly);
   const [host, inside] = splitSides(text);
   if (host === '' || inside === '') throw invalid(text, 'a side is empty');
   if (FORBIDDEN.test(text)) throw invalid(text, 'it contains one of $ & ; | ` or NUL');
@@ -37,20 +60,46 @@ export function parseMount(text: string, readOnly: boolean, cwd: string): Mount 
 }
 
 /** Reads `--volume host-path:container-path[:ro]`; a lone path or another option is `run/invalid-volume`. */
-export function parseVolume(text: string, cwd: string): Mount {
+export function parseVolume(text: string, cwd: string): Declared {
   const readOnly = text.endsWith(':ro');
   const declaration = readOnly ? text.slice(0, -':ro'.length) : text;
+  if (isResource(declaration)) return parseNamed(declaration, readOnly);
   const [host, inside] = splitSides(declaration);
   if (inside === host && !declaration.includes(':')) throw invalid(text, 'the container path is missing');
   if (!inside.startsWith('/')) throw invalid(text, 'the container path must begin with /');
   return parseMount(declaration, readOnly, cwd);
 }
 
+/** A drive of Windows is none. */
+const isResource = (text: string): boolean => RESOURCE.test(text) && !WINDOWS.test(text);
+
+function parseNamed(text: string, readOnly: boolean): NamedVolume {
+  const [, scheme = '', rest = ''] = RESOURCE.exec(text) ?? [];
+  if (scheme.toLowerCase() !== 'volume')
+    throw invalid(
+      text,
+      `nothing of ${scheme}:// can be mounted`,
+      `mount host-path:container-path; or ${NAMED}`,
+    );
+  const [volume = '', inside, ...more] = rest.split(':');
+  if (more.length > 0) throw invalid(text, 'too many colons', NAMED);
+  if (inside === undefined || inside === '') throw invalid(text, 'the container path is missing', NAMED);
+  if (FORBIDDEN.test(text)) throw invalid(text, 'it contains one of $ & ; | ` or NUL');
+  if (!isVolumeName(volume))
+    throw invalid(
+      text,
+      'a volume has 1 to 64 letters, digits, ".", "_" and "-", the first a letter or digit',
+      NAMED,
+    );
+  const target = posix.normalize(inside).replace(/(?<=.)\/$/, '');
+  if (!target.startsWith('/') || target === '/')
+    throw invalid(text, 'the container path must begin with /, and be more than that', NAMED);
+  return { volume, target, readOnly };
+}
+
 function splitSides(text: string): readonly [string, string] {
   const windows = WINDOWS.exec(text);
   if (windows) return [windows[1] ?? '', windows[2] ?? windows[1] ?? ''];
-  if (RESOURCE.test(text))
-    throw invalid(text, 'only directories and files of this machine are mounted', KEEPS);
   const parts = text.split(':');
   if (parts.length > 2) throw invalid(text, 'too many colons');
   const [host = '', inside = host] = parts;

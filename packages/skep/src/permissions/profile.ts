@@ -4,7 +4,15 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { hostProblem } from './host-rule.ts';
-import { parseMount, type Mount } from './mounts.ts';
+import {
+  isMount,
+  isNamedVolume,
+  parseMount,
+  sourceText,
+  type Declared,
+  type Mount,
+  type NamedVolume,
+} from './mounts.ts';
 
 const MAX_PROFILE_BYTES = 1024 * 1024;
 /** As much of a wrong host as a message shows. */
@@ -63,7 +71,7 @@ export function decodeProfile(value: unknown, where: string, cwd: string): Permi
     });
   });
   // Parsing them now means that a bad mount fails before anything is built or created.
-  profileMounts(profile, cwd);
+  declaredMounts(profile, cwd);
   return profile;
 }
 
@@ -76,11 +84,21 @@ export async function loadProfile(nameOrPath: string, cwd: string): Promise<Perm
   return decodeProfile(value, `"${path}"`, cwd);
 }
 
+/** The mounts of a profile that are paths of this machine; see `declaredMounts`. */
+export function profileMounts(profile: PermissionProfile, cwd: string): readonly Mount[] {
+  return declaredMounts(profile, cwd).filter(isMount);
+}
+
+/** The volumes of a profile that it shares with others. */
+export function profileVolumes(profile: PermissionProfile): readonly NamedVolume[] {
+  return declaredMounts(profile, '/').filter(isNamedVolume);
+}
+
 /**
- * The mounts of a profile: `read` read-only, `write` writable; a target in both is writable.
+ * All that a profile mounts: `read` read-only, `write` writable; a target in both is writable.
  * Relative host paths are resolved against `cwd`.
  */
-export function profileMounts(profile: PermissionProfile, cwd: string): readonly Mount[] {
+export function declaredMounts(profile: PermissionProfile, cwd: string): readonly Declared[] {
   const { read = [], write = [] } = profile;
   const mounts = [
     ...read.map((declared) => parseMount(declared, true, cwd)),
@@ -89,25 +107,27 @@ export function profileMounts(profile: PermissionProfile, cwd: string): readonly
   return [...new Map(mounts.map((mount) => [mount.target, mount])).values()];
 }
 
-/** The profile with these mounts instead of its own. */
-export function withMounts(profile: PermissionProfile, mounts: readonly Mount[]): PermissionProfile {
+/** The profile with these mounts and volumes instead of its own. */
+export function withMounts(profile: PermissionProfile, mounts: readonly Declared[]): PermissionProfile {
   const declared = (readOnly: boolean): string[] =>
-    mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
+    mounts
+      .filter((mount) => mount.readOnly === readOnly)
+      .map((mount) => `${sourceText(mount)}:${mount.target}`);
   return { ...profile, read: declared(true), write: declared(false) };
 }
 
 /** The profile with its mounts absolute and with these volumes added; a repeated target is an error. */
 export function withVolumes(
   profile: PermissionProfile,
-  volumes: readonly Mount[],
+  volumes: readonly Declared[],
   cwd: string,
 ): PermissionProfile {
-  const mounts = [...profileMounts(profile, cwd)];
+  const mounts = [...declaredMounts(profile, cwd)];
   for (const volume of volumes) {
     const taken = mounts.find((mount) => mount.target === volume.target);
     if (taken) {
       throw new SkepError('run/invalid-volume', {
-        message: `two mounts for "${volume.target}": "${taken.source}" and "${volume.source}"`,
+        message: `two mounts for "${volume.target}": "${sourceText(taken)}" and "${sourceText(volume)}"`,
         hint: 'give each container path once, in --volume or in the permission profile',
       });
     }

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { chooseDataPaths } from '../permissions/data-paths.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { declaredMounts } from '../permissions/profile.ts';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
@@ -35,7 +35,7 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
     data_paths: chooseDataPaths({
       isPackage: built !== undefined,
       declared: [...(resolved.plan?.volumes ?? []), ...(prepared.volumes ?? [])],
-      mounts: profileMounts(profile, '/'),
+      mounts: declaredMounts(profile, '/'),
     }),
     runtime: referenceTo(info),
   });

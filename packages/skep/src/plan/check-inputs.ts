@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { checkReferences, type SecretReference } from '../secrets/reference.ts';
-import { checkSources, parseVolume, type Mount } from '../permissions/mounts.ts';
+import { checkSources, isMount, parseVolume, type Declared } from '../permissions/mounts.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
@@ -34,7 +34,7 @@ export interface CheckedInputs {
   readonly caBundle: string | undefined;
   /** `--secret`. */
   readonly secrets: readonly SecretReference[];
-  readonly volumes: readonly Mount[];
+  readonly volumes: readonly Declared[];
   /** `--permission-profile`, read. */
   readonly profile: PermissionProfile | undefined;
 }
@@ -80,9 +80,15 @@ export async function checkInputs(
     labels: checkLabels(values.label ?? {}),
     env: { files: await readEnvFiles(values, { cwd, terminal }), flags: readEnvFlags(values.env ?? [], env) },
     secrets: checkReferences(values.secret ?? []),
-    volumes: await checkSources((values.volume ?? []).map((item) => parseVolume(item, cwd))),
+    volumes: await readVolumes(values.volume ?? [], cwd),
     profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };
+}
+
+async function readVolumes(given: readonly string[], cwd: string): Promise<readonly Declared[]> {
+  const volumes = given.map((item) => parseVolume(item, cwd));
+  await checkSources(volumes.filter(isMount));
+  return volumes;
 }
 
 function checkLimits({ memory, cpus, pidsLimit, disk }: RunValues): void {

@@ -1,6 +1,6 @@
 import { otherUser } from '../permissions/confined-user.ts';
 import type { Hardening } from '../permissions/hardening.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { profileMounts, profileVolumes } from '../permissions/profile.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
 
@@ -33,6 +33,8 @@ export async function fitHardening(config: RunConfig): Promise<Pick<RunConfig, '
 }
 
 async function mayBeOther({ name, permission_profile: profile, runtime }: RunConfig): Promise<boolean> {
+  // Several servers write there, each as whom its image says.
+  if (profileVolumes(profile).length > 0) return false;
   const mounts = profileMounts(profile, '/');
   if (mounts.length === 0) return true;
   return runtime?.maps_users !== true && (await otherUser(name, mounts)) !== undefined;

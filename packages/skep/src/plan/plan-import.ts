@@ -10,10 +10,17 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { moreThanDefault } from '../permissions/limits.ts';
-import { checkSources, parseVolume, type Mount } from '../permissions/mounts.ts';
+import {
+  checkSources,
+  isNamedVolume,
+  parseVolume,
+  sourceText,
+  type Declared,
+} from '../permissions/mounts.ts';
 import { grantsOf } from '../permissions/grants.ts';
 import {
   builtinProfile,
+  declaredMounts,
   profileMounts,
   withVolumes,
   withNetworkMode,
@@ -356,14 +363,16 @@ function profileOf(config: RunConfig, path: string): PermissionProfile {
 
 /** Volumes are a note; the profile says what is mounted. A note of something else would be lost silently. */
 function checkVolumes(config: RunConfig, path: string, cwd: string): void {
-  const mounts = profileMounts(config.permission_profile, cwd);
+  const mounts = declaredMounts(config.permission_profile, cwd);
   for (const item of config.volumes) {
-    const { source, target, readOnly } = parseVolume(item, cwd);
+    const noted = parseVolume(item, cwd);
+    const { target, readOnly } = noted;
     // A relative path was meant from another directory.
-    const same = (mount: Mount): boolean =>
+    const isExact = isAbsolute(item) || isNamedVolume(noted);
+    const same = (mount: Declared): boolean =>
       mount.target === target &&
       mount.readOnly === readOnly &&
-      (!isAbsolute(item) || mount.source === source);
+      (isExact ? sourceText(mount) === sourceText(noted) : !isNamedVolume(mount));
     if (mounts.some(same)) continue;
     const list = readOnly ? 'read' : 'write';
     throw invalid(

@@ -5,7 +5,7 @@ import { grantsOf } from '../permissions/grants.ts';
 import {
   decodeProfile,
   loadProfile,
-  profileMounts,
+  declaredMounts,
   withMounts,
   withVolumes,
   withNetworkMode,
@@ -13,7 +13,7 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import type { Surroundings } from './plan.ts';
-import type { Mount } from '../permissions/mounts.ts';
+import type { Declared } from '../permissions/mounts.ts';
 
 export interface PermissionInputs {
   /** `--permission-profile`, read. */
@@ -23,7 +23,7 @@ export interface PermissionInputs {
   readonly entry: string;
   /** `--network`. */
   readonly network: string | undefined;
-  readonly volumes: readonly Mount[];
+  readonly volumes: readonly Declared[];
   /** A gateway enforces what the profile allows. */
   readonly isolated: boolean;
   readonly cwd: string;
@@ -90,13 +90,13 @@ async function granted(inputs: PermissionInputs): Promise<PermissionProfile | un
 /** The profile without the mounts that a volume of the command line stands for. */
 function withoutTargets(
   profile: PermissionProfile,
-  volumes: readonly Mount[],
+  volumes: readonly Declared[],
   cwd: string,
 ): PermissionProfile {
   const taken = new Set(volumes.map((volume) => volume.target));
   return withMounts(
     profile,
-    profileMounts(profile, cwd).filter((mount) => !taken.has(mount.target)),
+    declaredMounts(profile, cwd).filter((mount) => !taken.has(mount.target)),
   );
 }
 

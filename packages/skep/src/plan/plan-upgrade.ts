@@ -7,7 +7,7 @@ import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { permissionCard } from '../permissions/card.ts';
 import { chooseDataPaths } from '../permissions/data-paths.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { declaredMounts } from '../permissions/profile.ts';
 import { packageReference, parsePackageReference, type PackageSource } from '../protocol/reference.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
@@ -173,7 +173,7 @@ function upgraded(config: RunConfig, { source, prepared, env, needed, volumes }:
   const data_paths = chooseDataPaths({
     isPackage: source.kind === 'package',
     declared: [...(config.data_paths ?? []), ...volumes, ...(prepared.volumes ?? [])],
-    mounts: profileMounts(config.permission_profile, '/'),
+    mounts: declaredMounts(config.permission_profile, '/'),
   });
   const { package: _earlier, package_version: _was, ...rest } = config;
   return {

@@ -123,6 +123,12 @@ describe('a workload for a cluster', () => {
     ]);
   });
 
+  test('says that volumes that servers share stay here, and names no directory for them', () => {
+    const shared = exported({ permission_profile: { write: ['volume://notes:/notes'] } });
+    expect(shared.text).not.toContain('hostPath');
+    expect(shared.notes.join()).toContain('volumes that servers share');
+  });
+
   test('made from a package is refused, because no cluster could pull it', () => {
     const made = { package: { kind: 'package', ecosystem: 'npm', name: 'x' } };
     expect(() => exported(made)).toThrow(expect.objectContaining({ code: 'run/no-image' }));

@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { stringify } from 'yaml';
 import { limitsOf } from '../permissions/limits.ts';
-import { builtinProfile, profileMounts, type PermissionProfile } from '../permissions/profile.ts';
+import {
+  builtinProfile,
+  profileMounts,
+  profileVolumes,
+  type PermissionProfile,
+} from '../permissions/profile.ts';
 import { isOfProxy, parseReference } from '../secrets/reference.ts';
 import { isMeasured } from './telemetry.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
@@ -179,6 +184,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(allOf(config).length === 0 ? [] : ['--webhook-config, so nobody is asked about calls']),
     ...(config.token_exchange_config === undefined ? [] : ['the exchange of tokens (--token-exchange-…)']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
+    ...(profileVolumes(config.permission_profile).length === 0 ? [] : ['volumes that servers share']),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];
   return given.length === 0

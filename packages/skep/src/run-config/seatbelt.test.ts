@@ -65,6 +65,12 @@ describe('a workload as a Seatbelt profile', () => {
     ]);
   });
 
+  test('has no path for a volume that servers share, and says where that goes', () => {
+    const shared = exported({ ...MOUNTED, permission_profile: { write: ['volume://ours:/theirs'] } });
+    expect(shared.text).not.toMatch(/ours|theirs/);
+    expect(shared.notes).toContain('What it keeps goes below STATE; tell it where that is.');
+  });
+
   test('has no rule that a path could make up', () => {
     const shape = (text: string): string =>
       text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').replaceAll(/^;.*$/gm, '');

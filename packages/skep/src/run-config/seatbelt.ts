@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { allowedHosts } from '../permissions/allowed-hosts.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { profileMounts, profileVolumes } from '../permissions/profile.ts';
 import type { RunConfig } from './run-config.ts';
 
 /** A workload as a profile for sandbox-exec(1), and what a person has to know of it, one sentence a line. */
@@ -130,7 +130,7 @@ function notesOf(config: Decides, network: Network): readonly string[] {
     ...(network === 'gateway'
       ? ['The hosts of its profile are allowed by a gateway at GATEWAY_PORT, which is yours to run.']
       : []),
-    ...((config.data_paths ?? []).length > 0
+    ...((config.data_paths ?? []).length + profileVolumes(config.permission_profile).length > 0
       ? ['What it keeps goes below STATE; tell it where that is.']
       : []),
   ];

@@ -6,7 +6,7 @@ import { SupervisorClient } from '../supervisor/client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import { mountSources } from '../permissions/mounts.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { profileMounts, profileVolumes } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';
 import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';
 import { wantedPort } from '../plan/settings-of-run.ts';
@@ -18,7 +18,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
-import { dataText, keeperOf, readKeeper } from '../supervisor/kept-data.ts';
+import { dataText, keeperOf, keepsData, readKeeper } from '../supervisor/kept-data.ts';
 import { checkCreate } from '../supervisor/policy.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
@@ -64,7 +64,7 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     // What is said stays, and the line of the progress does not.
     progress.end();
     await tellLimits(config, { runtime, learns: learning !== undefined }, context);
-    if (kept !== undefined && config.data_paths !== undefined) {
+    if (kept !== undefined && keepsData(config)) {
       const isOther = keeper !== undefined && keeper !== keeperOf(config);
       context.terminal.err(
         `${printable(isOther ? foreignData(name, kept, keeper) : `${name} finds what it kept in ${kept}`)}\n`,
@@ -125,7 +125,15 @@ async function tellLimits(
 ): Promise<void> {
   const { name, permission_profile: profile, sandbox_user: user } = config;
   const mounts = profileMounts(profile, '/');
-  const wanted = { name, mounts, limits: limitsOf(config), learns, readOnly: config.read_only ?? false };
+  const volumes = profileVolumes(profile);
+  const wanted = {
+    name,
+    mounts,
+    volumes,
+    limits: limitsOf(config),
+    learns,
+    readOnly: config.read_only ?? false,
+  };
   const cautions = await runtime.cautions({ ...wanted, ...(user === undefined ? {} : { user }) });
   for (const limit of cautions) {
     context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);

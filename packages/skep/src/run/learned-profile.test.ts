@@ -42,6 +42,11 @@ describe('the proposed profile', () => {
     });
   });
 
+  test('keeps the volumes that it shares, whatever was seen of them', () => {
+    const profile = { read: ['volume://a:/a'], write: ['/srv', 'volume://b:/b'] };
+    expect(proposed({ profile })).toMatchObject({ read: ['volume://a:/a'], write: ['volume://b:/b'] });
+  });
+
   test.each([
     [
       'hosts and ports, each once',

@@ -1,7 +1,7 @@
 import type { Decision } from '../egress/decision.ts';
 import { hostProblem, isGatewayHost, isNeverReached, spelledHost } from '../permissions/host-rule.ts';
 import type { PathRight } from '../permissions/change-paths.ts';
-import { profileMounts, withMounts, type PermissionProfile } from '../permissions/profile.ts';
+import { profileMounts, profileVolumes, withMounts, type PermissionProfile } from '../permissions/profile.ts';
 import type { SeenFiles } from '../runtime/runtime.ts';
 
 /** Everything that was seen of a workload that learned. */
@@ -20,7 +20,7 @@ const USUAL_PORT = 443;
 
 /**
  * The least permission profile that allows what was seen: the very hosts that it reached and their ports, and of its mounts
- * those that it looked at, writable where it wrote. Where not every use of a file was seen, mounts stay as they are. Pure.
+ * those that it looked at, writable where it wrote, and its volumes. Where not every use of a file was seen, mounts stay as they are. Pure.
  */
 export function proposedProfile({ name, profile, decisions, files, lacking }: Learned): PermissionProfile {
   const mounts = profileMounts(profile, '/').flatMap((mount) => {
@@ -28,7 +28,7 @@ export function proposedProfile({ name, profile, decisions, files, lacking }: Le
     const seen = files.paths.get(mount.target);
     return seen === undefined ? [] : [{ ...mount, readOnly: mount.readOnly || !seen.changes }];
   });
-  const taken = new Set(mounts.map(({ target }) => target));
+  const taken = new Set([...mounts, ...profileVolumes(profile)].map(({ target }) => target));
   const added = lacking
     .filter(({ path }) => !taken.has(path))
     .map(({ path, readOnly = true }) => ({ source: path, target: path, readOnly }));
@@ -37,7 +37,7 @@ export function proposedProfile({ name, profile, decisions, files, lacking }: Le
   const outbound = { insecure_allow_all: false, allow_host, allow_port };
   return {
     name,
-    ...withMounts({}, [...mounts, ...added]),
+    ...withMounts({}, [...mounts, ...profileVolumes(profile), ...added]),
     ...(privileged === undefined ? {} : { privileged }),
     network: {
       ...(network?.mode === undefined ? {} : { mode: network.mode }),

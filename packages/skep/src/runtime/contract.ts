@@ -12,6 +12,7 @@ import { outlivingContract } from './contract/outliving.ts';
 import { prepareContract } from './contract/prepare.ts';
 import { stdioContract } from './contract/stdio.ts';
 import { surroundingsContract } from './contract/surroundings.ts';
+import { volumesContract } from './contract/volumes.ts';
 
 /**
  * The behaviour every runtime adapter owes its callers: run against the real ones in e2e/runtime.test.ts, and against the
@@ -34,6 +35,7 @@ export function runtimeContract(harness: ContractHarness): void {
   if (harness.hold !== undefined) {
     describe('outliving', () => outlivingContract(bench));
     describe('confinement', () => confinementContract(bench));
+    describe('volumes', () => volumesContract(bench));
     describe('network', () => networkContract(bench));
     limitsContract(bench);
   }

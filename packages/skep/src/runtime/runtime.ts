@@ -3,7 +3,7 @@ import type { ExtensionProvenance } from '@skep/core/catalog/publisher-extension
 import type { Decision } from '../egress/decision.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
 import type { Limits } from '../permissions/limits.ts';
-import type { Mount } from '../permissions/mounts.ts';
+import type { Mount, NamedVolume } from '../permissions/mounts.ts';
 import type { PackageSource } from '../protocol/reference.ts';
 import type { BuildAccess } from './build-secrets.ts';
 import type { ELSEWHERE, RuntimeKind } from '../settings/identity.ts';
@@ -112,6 +112,8 @@ export interface WorkloadSpec {
   readonly overlays?: readonly Mount[];
   /** Absolute POSIX paths inside whose content outlives the workload, with a place each; see `Runtime.dataPlaces`. */
   readonly data?: readonly string[];
+  /** Kept like data, but found by every workload that names the same one; see `Runtime.dataPlaces`. */
+  readonly volumes?: readonly NamedVolume[];
   /** `none` cuts the network; `bridge` is the default; anything else is the engine's business. */
   readonly network: string;
   /** Present: a gateway of its own is the only way out of it and, for `ports`, into it; `network` is then `bridge`. */
@@ -238,14 +240,14 @@ export interface Runtime {
   sweep(keep?: readonly string[]): Promise<void>;
   /** What of the wishes for a workload will not be as a person expects, a phrase each. */
   cautions(
-    wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly' | 'learns'>,
+    wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'volumes' | 'user' | 'limits' | 'readOnly' | 'learns'>,
   ): Promise<readonly string[]>;
-  /** Where the content of a workload's `data` is kept, for people: a directory or volume for each path. */
-  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[];
-  /** True when workloads of that name and `skep.state` label kept something. */
-  holdsData(name: string, owner: string): Promise<boolean>;
-  /** Removes what they kept, when no workload of that name is left. Idempotent. */
-  removeData(name: string, owner: string): Promise<void>;
+  /** Where the content of a workload's `data` and `volumes` is kept, for people: a directory or volume for each path. */
+  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'volumes' | 'labels'>): readonly string[];
+  /** True when workloads of that name and `skep.state` label kept something, or one of these volumes of that label is there. */
+  holdsData(name: string, owner: string, volumes?: readonly string[]): Promise<boolean>;
+  /** Removes what they kept, when no workload of that name is left, and these volumes, when none uses them. Idempotent. */
+  removeData(name: string, owner: string, volumes?: readonly string[]): Promise<void>;
   /**
    * Makes what the start of a workload of that name will begin with, while nobody can start it yet: `create` in another
    * process finds it. `remove` takes it with the workload, what this answers with takes it alone. Idempotent.

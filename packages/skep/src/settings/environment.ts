@@ -23,7 +23,7 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
     stored: shape.optional(shape.listOf(shape.textThat(isReference, 'is not NAME,target=VARIABLE'))),
     placeholder: 'NAME,target=TARGET',
   }),
-  flag('list', 'volume', 'Mount a path of the host; repeatable', {
+  flag('list', 'volume', 'Mount a path of the host, or volume://NAME that servers share; repeatable', {
     short: 'v',
     key: 'volumes',
     stored: shape.orEmpty(shape.listOf(shape.text), []),

@@ -2,10 +2,14 @@ import { lstat, mkdir, opendir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite, removeEmpty, removeFile } from '@skep/core/files/atomic-write.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
+import { withLock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
-import { listOf, members, optional, text, type ShapeType } from '@skep/core/settings/shape.ts';
+import { listOf, members, optional, text, textThat, type ShapeType } from '@skep/core/settings/shape.ts';
+import { isVolumeName } from '../permissions/mounts.ts';
+import { profileVolumes } from '../permissions/profile.ts';
 import { packageReference } from '../protocol/reference.ts';
+import { findRunConfig, savedNames } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { runtimeReference } from '../settings/identity.ts';
@@ -17,7 +21,14 @@ const MAX_RECORD_BYTES = 64 * 1024;
 const record = members({
   /** Whose it is, see `keeperOf`; data of two servers is the latter's. */
   keeper: optional(text),
-  at: listOf(members({ runtime: optional(runtimeReference), where: listOf(text) })),
+  at: listOf(
+    members({
+      runtime: optional(runtimeReference),
+      where: listOf(text),
+      /** The names of those that it shares with others, once it did. */
+      volumes: optional(listOf(textThat(isVolumeName, 'is no name of a volume'))),
+    }),
+  ),
 });
 type KeptRecord = ShapeType<typeof record>;
 export type KeptAt = KeptRecord['at'][number];
@@ -76,7 +87,7 @@ export async function noteKept(places: Places, name: string, one: KeptAt, keeper
   // For this user alone, what a server puts there too.
   await mkdir(directoryOf(places, name), { recursive: true, mode: 0o700 });
   // A directory of this machine is found without its record.
-  const durable = !one.where.every((where) => path.isAbsolute(where));
+  const durable = one.volumes !== undefined || !one.where.every((where) => path.isAbsolute(where));
   await atomicWrite(recordOf(places, name), `${JSON.stringify(noted)}\n`, { durable });
 }
 
@@ -86,10 +97,58 @@ export async function noteData(
   runtime: Pick<Runtime, 'dataPlaces'>,
   { places, owner }: { readonly places: Places; readonly owner: string },
 ): Promise<void> {
-  const { name, data_paths: data, runtime: reference } = config;
-  if (data === undefined) return;
-  const where = runtime.dataPlaces({ name, data, labels: { 'skep.state': owner } });
-  await noteKept(places, name, { ...(reference && { runtime: reference }), where }, keeperOf(config));
+  const { name, data_paths: data = [], runtime: reference } = config;
+  if (!keepsData(config)) return;
+  const now = profileVolumes(config.permission_profile);
+  const note = async (): Promise<void> => {
+    const before = (await readKept(places, name)).find((one) => one.runtime?.id === reference?.id);
+    const earlier = (before?.volumes ?? []).map((volume) => ({ volume, target: '/', readOnly: true }));
+    const volumes = [...new Map([...earlier, ...now].map((one) => [one.volume, one])).values()];
+    const where = runtime.dataPlaces({ name, data, volumes, labels: { 'skep.state': owner } });
+    const shared = volumes.length === 0 ? {} : { volumes: volumes.map(({ volume }) => volume) };
+    const one = { ...(reference && { runtime: reference }), where, ...shared };
+    await noteKept(places, name, one, keeperOf(config));
+  };
+  await settlingVolumes(places, now.length > 0, note);
+}
+
+/** True for a workload of which something stays when it is removed. */
+export function keepsData(config: Pick<RunConfig, 'data_paths' | 'permission_profile'>): boolean {
+  return config.data_paths !== undefined || profileVolumes(config.permission_profile).length > 0;
+}
+
+const LOCK_MS = 60_000;
+
+/** Runs `settle` while nobody else says that a volume is shared, or that it goes, where it is about any. */
+export function settlingVolumes<Result>(
+  places: Places,
+  about: boolean,
+  settle: () => Promise<Result>,
+): Promise<Result> {
+  if (!about) return settle();
+  const what = 'the volumes that servers share';
+  return withLock(path.join(places.locksDir, 'volumes.lock'), { waitMs: LOCK_MS, what }, settle);
+}
+
+/** Those of its shared volumes that no other name has or kept on the same runtime. Within `settlingVolumes`. */
+export async function unsharedVolumes(
+  places: Places,
+  name: string,
+  { runtime, volumes = [] }: KeptAt,
+): Promise<readonly string[]> {
+  if (volumes.length === 0) return [];
+  const taken = new Set<string>();
+  for (const other of await keptNames(places)) {
+    if (other === name) continue;
+    for (const one of await readKept(places, other))
+      if (one.runtime?.id === runtime?.id) for (const volume of one.volumes ?? []) taken.add(volume);
+  }
+  for (const other of await savedNames(places)) {
+    const config = other === name ? undefined : await findRunConfig(places, other);
+    if (config && config.runtime?.id === runtime?.id)
+      for (const { volume } of profileVolumes(config.permission_profile)) taken.add(volume);
+  }
+  return volumes.filter((one) => !taken.has(one));
 }
 
 /** Forgets what was on that runtime, and the directory when nothing else is known. */

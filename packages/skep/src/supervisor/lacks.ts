@@ -3,7 +3,7 @@ import { refusedHosts, type Refused } from '../egress/refused.ts';
 import { hostAndPort } from '../permissions/allowed-hosts.ts';
 import { isReadOnly, saysReadOnly } from '../permissions/hardening.ts';
 import { isPlainPath, offeredPath } from '../permissions/offer-path.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { declaredMounts } from '../permissions/profile.ts';
 import { toldHosts, toldPaths } from '../permissions/told-lacks.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -45,7 +45,7 @@ export async function lacksOf(
 function ownFilesOf(config: RunConfig, lines: readonly string[]): readonly Lack[] {
   const { name, read_only, hardening } = config;
   if ((read_only ?? hardening) === undefined || !isReadOnly(config) || !lines.some(saysReadOnly)) return [];
-  const mounts = profileMounts(config.permission_profile, '/');
+  const mounts = declaredMounts(config.permission_profile, '/');
   const own = toldPaths(lines).find(
     ({ path, wantsWrite }) =>
       wantsWrite && isPlainPath(path) && !mounts.some(({ target }) => `${path}/`.startsWith(`${target}/`)),

@@ -11,7 +11,7 @@ import { checkWorkloadName } from '../settings/workload-name.ts';
 import { deleteFound } from './found-server.ts';
 import { GRACE_MS } from './launch.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
-import { forgetKept, readKept } from './kept-data.ts';
+import { forgetKept, readKept, settlingVolumes, unsharedVolumes } from './kept-data.ts';
 import { deleteStatus } from './state.ts';
 import { isOwn } from './workload-spec.ts';
 
@@ -87,16 +87,20 @@ async function removePrevious(
 async function settleData(name: string, data: boolean, deps: RemoveDeps): Promise<readonly string[]> {
   const { places, owner, config, runtime: current } = deps;
   const stays: string[] = [];
-  for (const { runtime: reference, where } of await readKept(places, name)) {
+  for (const one of await readKept(places, name)) {
+    const { runtime: reference, where, volumes = [] } = one;
     const isCurrent = reference === undefined || reference.id === config?.runtime?.id;
-    if (data) {
-      const runtime = isCurrent ? current : await deps.openRuntime(reference);
-      await runtime.removeData(name, owner);
-    } else if (!isCurrent || (await current.holdsData(name, owner))) {
+    if (!data && (!isCurrent || (await current.holdsData(name, owner, volumes)))) {
       stays.push(...where);
       continue;
     }
-    await forgetKept(places, name, reference);
+    await settlingVolumes(places, volumes.length > 0, async () => {
+      if (data) {
+        const runtime = isCurrent ? current : await deps.openRuntime(reference);
+        await runtime.removeData(name, owner, await unsharedVolumes(places, name, one));
+      }
+      await forgetKept(places, name, reference);
+    });
   }
   return stays;
 }

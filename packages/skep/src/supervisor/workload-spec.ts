@@ -6,7 +6,7 @@ import { isReadOnly } from '../permissions/hardening.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import { isOfProxy } from '../secrets/reference.ts';
-import { profileMounts } from '../permissions/profile.ts';
+import { profileMounts, profileVolumes } from '../permissions/profile.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, PortBinding, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
@@ -47,6 +47,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
   const open = Object.entries({ ...byPackage, ...dataEnv(config), ...config.env_vars })
     .filter(([name]) => !Object.hasOwn(secretEnv, name))
     .filter(isFree);
+  const volumes = profileVolumes(config.permission_profile);
   const spec = {
     name: config.name,
     reference: config.image,
@@ -65,6 +66,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ...(isReadOnly(config) ? { readOnly: true } : {}),
     ...userOf(config, options),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
+    ...(volumes.length === 0 ? {} : { volumes }),
     ...(learns ? { learns: true } : {}),
   };
   // Where a workload keeps them, other values make it another one; where it does not, nothing is to tell of them.

@@ -13,7 +13,7 @@ import { refused, refusedPing, unreachable } from './failure.ts';
 
 export interface EngineRequest {
   /** Default GET. */
-  readonly method?: 'POST' | 'DELETE';
+  readonly method?: 'POST' | 'PUT' | 'DELETE';
   /** Below the version prefix, for example `/containers/json`. */
   readonly path: string;
   /** A list gives the name several times. */

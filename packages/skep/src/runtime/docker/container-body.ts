@@ -123,16 +123,17 @@ export function hasOwnNetwork(spec: Pick<WorkloadSpec, 'network'>): boolean {
 }
 
 /** On hosts with SELinux mounts work without its labels alone; a container without mounts keeps them. */
-function withoutLabels({ mounts, data = [] }: WorkloadSpec): string[] {
-  return mounts.length + data.length === 0 ? [] : ['label:disable'];
+function withoutLabels({ mounts, data = [], volumes = [] }: WorkloadSpec): string[] {
+  return mounts.length + data.length + volumes.length === 0 ? [] : ['label:disable'];
 }
 
 /** Where programs expect to write, and the part of its memory that files there may take. */
 const SCRATCH: Readonly<Record<string, number>> = { '/tmp': 1 / 2, '/var/tmp': 1 / 4, '/run': 1 / 8 };
 
 /** A file system of its own that nobody can write, with directories in memory where nothing else is mounted. */
-function readOnlyMembers({ mounts, data = [], limits = DEFAULT_LIMITS }: WorkloadSpec): object {
-  const taken = new Set([...mounts.map(({ target }) => target), ...data]);
+function readOnlyMembers(spec: WorkloadSpec): object {
+  const { mounts, data = [], volumes = [], limits = DEFAULT_LIMITS } = spec;
+  const taken = new Set([...[...mounts, ...volumes].map(({ target }) => target), ...data]);
   const free = Object.entries(SCRATCH).filter(([directory]) => !taken.has(directory));
   const size = (part: number): string =>
     limits.memory === 0 ? '' : `,size=${Math.floor(limits.memory * part)}`;

@@ -105,6 +105,89 @@ describe('a workload on an engine', () => {
   });
 });
 
+describe('a volume that workloads share', () => {
+  const SHARED = 'skep-me.notes';
+  const own = { 'skep.managed': 'true', 'skep.state': 'me', 'skep.volume': 'notes' };
+  const spec = {
+    ...STDIO_SPEC,
+    name: 'a1',
+    network: 'none',
+    labels: { 'skep.state': 'me' },
+    volumes: [{ volume: 'notes', target: '/srv/notes', readOnly: false }],
+  };
+  const ARCHIVE = '/containers/a1/archive';
+  /** The header of a directory as an engine tells it. */
+  function directory(uid: number, mode: string): Buffer {
+    const head = tar({ 'notes/': 0 });
+    head.write(mode.padStart(7, '0'), 100);
+    head.write(uid.toString(8).padStart(7, '0'), 108);
+    return head;
+  }
+  const engineWith = (head: Buffer) =>
+    scriptedEngine({
+      'POST /volumes/create': { status: 201 },
+      'POST /containers/create': { status: 201 },
+      [`GET ${ARCHIVE}`]: { raw: head },
+      [`PUT ${ARCHIVE}`]: { status: 200 },
+    });
+
+  test('is made once, by the name that its owner gave it, and mounted as it was asked for', async () => {
+    const engine = await engineWith(directory(1000, '755'));
+    await engine.runtime.create({
+      ...spec,
+      volumes: spec.volumes.map((one) => ({ ...one, readOnly: true })),
+    });
+    expect(engine.asked.find(({ what }) => what === 'POST /volumes/create')?.body).toEqual({
+      Name: SHARED,
+      Labels: own,
+    });
+    expect(engine.asked.find(({ what }) => what === 'POST /containers/create')?.body).toMatchObject({
+      HostConfig: {
+        SecurityOpt: ['no-new-privileges', 'label:disable'],
+        Mounts: [{ Source: SHARED, Target: '/srv/notes', ReadOnly: true, VolumeOptions: { Labels: own } }],
+      },
+    });
+    expect(engine.calls()).not.toContain(`PUT ${ARCHIVE}`);
+  });
+
+  test.each([
+    ['as the engine makes it', 0, '755', true],
+    ['of another user', 1000, '755', false],
+    ['that its image shuts', 0, '700', false],
+    ['that is open already', 0, '777', false],
+  ])('%s is opened for whom servers are: %d, %s', async (_what, uid, mode, opened) => {
+    const engine = await engineWith(directory(uid, mode));
+    await engine.runtime.create(spec);
+    expect(engine.calls().includes(`PUT ${ARCHIVE}`)).toBe(opened);
+  });
+
+  test('goes with its last container when nothing is in it, and stays while another uses it', async () => {
+    for (const status of [204, 409]) {
+      const engine = await scriptedEngine({
+        'GET /containers/a1/json': container(SHARED),
+        [`GET ${ARCHIVE}`]: { raw: tar({ 'notes/': 0 }) },
+        'DELETE /containers/a1': { status: 204 },
+        [`DELETE /volumes/${SHARED}`]: { status, body: { message: 'in use' } },
+        'GET /networks': { body: [] },
+      });
+      await engine.runtime.remove('a1');
+      expect(engine.calls()).toContain(`DELETE /volumes/${SHARED}`);
+    }
+  });
+
+  test('is found by its name, and removed by it', async () => {
+    const engine = await scriptedEngine({
+      'GET /volumes': { body: { Volumes: [] } },
+      [`GET /volumes/${SHARED}`]: { body: {} },
+      [`DELETE /volumes/${SHARED}`]: { status: 204 },
+    });
+    expect(await engine.runtime.holdsData('a1', 'me', ['notes'])).toBe(true);
+    expect(await engine.runtime.holdsData('a1', 'me')).toBe(false);
+    await engine.runtime.removeData('a1', 'me', ['notes']);
+    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([`DELETE /volumes/${SHARED}`]);
+  });
+});
+
 describe('an image that is started as another user than its root', () => {
   const SPEC = { ...STDIO_SPEC, network: 'none', insteadOfRoot: true };
   const ARCHIVE = 'GET /containers/a1/archive';

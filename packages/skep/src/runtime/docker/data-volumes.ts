@@ -1,39 +1,69 @@
 import type { IncomingMessage } from 'node:http';
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
 import { listOf, members, nullish, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import { partOf } from '../../permissions/data-paths.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
+import { containerPath } from './containers.ts';
 import { refused } from './failure.ts';
-import { MANAGED, MANAGED_LABEL, NAME_LABEL, OWNER_LABEL } from './labels.ts';
+import { MANAGED, MANAGED_LABEL, NAME_LABEL, OWNER_LABEL, VOLUME_LABEL } from './labels.ts';
 import { readAnswer } from './read-answer.ts';
 
 // What a workload keeps lies in volumes of the engine (decision 0242): it gives them to whoever the server is inside, and
 // whoever may use the engine may remove them.
 
-type DataSpec = Pick<WorkloadSpec, 'name' | 'data' | 'labels'>;
-
-/** The volume of each path that a workload keeps. A part has no dot, so no two workloads share one. */
-export function dataVolumes({ name, data = [], labels }: DataSpec) {
-  const owner = labels[OWNER_LABEL] ?? '';
-  return data.map((target) => ({ target, volume: `skep-${owner}-${name}.${partOf(target)}` }));
+interface DataVolume {
+  readonly target: string;
+  readonly readOnly: boolean;
+  readonly volume: string;
+  readonly labels: Readonly<Record<string, string>>;
 }
+
+type DataSpec = Pick<WorkloadSpec, 'name' | 'data' | 'volumes' | 'labels'>;
+
+/**
+ * The volume of each path that a workload keeps, then those that it shares. A part has no dot, so no two workloads have the
+ * same one of the first; what follows an owner tells the two kinds apart.
+ */
+export function dataVolumes({ name, data = [], volumes = [], labels }: DataSpec): readonly DataVolume[] {
+  const owner = labels[OWNER_LABEL] ?? '';
+  const common = { [MANAGED_LABEL]: 'true', [OWNER_LABEL]: owner };
+  return [
+    ...data.map((target) => ({
+      target,
+      readOnly: false,
+      volume: `skep-${owner}-${name}.${partOf(target)}`,
+      labels: { ...common, [NAME_LABEL]: name },
+    })),
+    ...volumes.map(({ volume, target, readOnly }) => ({
+      target,
+      readOnly,
+      volume: sharedVolume(owner, volume),
+      labels: { ...common, [VOLUME_LABEL]: volume },
+    })),
+  ];
+}
+
+const sharedVolume = (owner: string, name: string): string => `skep-${owner}.${name}`;
 
 /** They are mounted as their part of the container's body says. */
 export function volumeMounts(spec: DataSpec): readonly object[] {
-  return dataVolumes(spec).map(({ target, volume }) => ({ Type: 'volume', Source: volume, Target: target }));
+  return dataVolumes(spec).map(({ target, volume, readOnly, labels }) => ({
+    Type: 'volume',
+    Source: volume,
+    Target: target,
+    // One that went meanwhile with its last workload is made with the container.
+    ...(labels[VOLUME_LABEL] === undefined ? {} : { ReadOnly: readOnly, VolumeOptions: { Labels: labels } }),
+  }));
 }
 
 /** Makes the volumes that are not there yet, labelled so that they are found without their container. Answers with their names. */
 export async function makeVolumes(client: EngineClient, spec: DataSpec): Promise<readonly string[]> {
   const made: string[] = [];
-  for (const { volume } of dataVolumes(spec)) {
+  for (const { volume, labels: Labels } of dataVolumes(spec)) {
     const { status } = await client.ask(`find volume "${volume}"`, { path: `/volumes/${volume}` }, 404);
     if (status !== 404) continue;
-    const Labels = {
-      [MANAGED_LABEL]: 'true',
-      [NAME_LABEL]: spec.name,
-      [OWNER_LABEL]: spec.labels[OWNER_LABEL] ?? '',
-    };
     const request = { method: 'POST', path: '/volumes/create', body: { Name: volume, Labels } } as const;
     await client.ask(`make volume "${volume}"`, request);
     made.push(volume);
@@ -41,24 +71,41 @@ export async function makeVolumes(client: EngineClient, spec: DataSpec): Promise
   return made;
 }
 
-/** Idempotent. Fails with `runtime/engine-refused` for one that a container uses. */
-export async function removeVolumesNamed(client: EngineClient, names: readonly string[]): Promise<void> {
+/** Idempotent. One that a container uses fails with `runtime/engine-refused`, or stays where `used` says so. */
+export async function removeVolumesNamed(
+  client: EngineClient,
+  names: readonly string[],
+  used: 'fails' | 'stays' = 'fails',
+): Promise<void> {
+  const also = used === 'stays' ? [404, 409] : [404];
   for (const name of names) {
     const path = `/volumes/${encodeURIComponent(name)}`;
-    await client.ask(`remove volume "${name}"`, { method: 'DELETE', path }, 404);
+    await client.ask(`remove volume "${name}"`, { method: 'DELETE', path }, ...also);
   }
 }
 
+/** Whose data is asked for: that of a workload, and of volumes that it shares. */
+export interface Keeper {
+  readonly name: string;
+  readonly owner: string;
+  readonly shared: readonly string[];
+}
+
 /** True unless nothing is in them, which only the container can tell. */
-export async function holdsData(client: EngineClient, name: string, owner: string): Promise<boolean> {
+export async function holdsData(client: EngineClient, { name, owner, shared }: Keeper): Promise<boolean> {
+  for (const volume of shared.map((one) => sharedVolume(owner, one))) {
+    const { status } = await client.ask(`find volume "${volume}"`, { path: `/volumes/${volume}` }, 404);
+    if (status !== 404) return true;
+  }
   const all = await volumesOf(client, name, owner);
   const empty = all.length === 0 ? [] : await emptyVolumes(client, name);
   return all.some((volume) => !empty.includes(volume));
 }
 
-/** Removes all volumes of that workload, whatever paths they were for. */
-export async function removeVolumes(client: EngineClient, name: string, owner: string): Promise<void> {
-  await removeVolumesNamed(client, await volumesOf(client, name, owner));
+/** Removes all volumes of that workload, whatever paths they were for, and those shared ones. */
+export async function removeVolumes(client: EngineClient, { name, owner, shared }: Keeper): Promise<void> {
+  const own = await volumesOf(client, name, owner);
+  await removeVolumesNamed(client, [...own, ...shared.map((one) => sharedVolume(owner, one))]);
 }
 
 const volumesShape = members({
@@ -75,27 +122,93 @@ async function volumesOf(client: EngineClient, name: string, owner: string): Pro
   return ours.map(({ Name }) => Name);
 }
 
+const MODE_AT = 100;
+const UID_AT = 108;
+/** What an engine makes where an image has nothing of its own. */
+const OF_ROOT_ALONE = 0o755;
+const OPEN = 0o777;
+
+/**
+ * Lets any user write in the volumes that a container shares, where they are as an engine makes them: else only root could,
+ * which few servers are. What the image has in its place decides for itself, and a read-only container changes nothing.
+ */
+export async function openVolumes(client: EngineClient, spec: WorkloadSpec): Promise<void> {
+  if (spec.readOnly === true) return;
+  for (const { target, readOnly } of spec.volumes ?? []) {
+    if (readOnly) continue;
+    const head = await headerOf(client, spec.name, target);
+    if (head === undefined || numberAt(head, UID_AT) !== 0) continue;
+    if ((numberAt(head, MODE_AT) & OPEN) !== OF_ROOT_ALONE) continue;
+    const [directory, entry] = [posix.dirname(target), `${posix.basename(target)}/`];
+    const request = {
+      method: 'PUT',
+      path: containerPath(spec.name, '/archive'),
+      query: { path: directory },
+      body: Readable.from([directoryTar(entry, OPEN)]),
+    } as const;
+    await client.ask(`open "${target}"`, request);
+  }
+}
+
+/** The first header of what is at a path inside; undefined where that cannot be told. */
+async function headerOf(client: EngineClient, name: string, target: string): Promise<Buffer | undefined> {
+  const request = { path: containerPath(name, '/archive'), query: { path: target } };
+  const tar = await client
+    .stream(request, (answer) => refused('read a volume', answer))
+    .catch(() => undefined);
+  if (tar === undefined) return undefined;
+  try {
+    for await (const chunk of tar) return (chunk as Buffer).length < BLOCK ? undefined : (chunk as Buffer);
+  } finally {
+    tar.destroy();
+  }
+  return undefined;
+}
+
+const numberAt = (header: Buffer, at: number): number => Number.parseInt(textOf(header, at, 8), 8);
+
+/** A tar archive of one directory of root (POSIX.1-2017 pax, ustar header). */
+function directoryTar(name: string, mode: number): Buffer {
+  const tar = Buffer.alloc(3 * BLOCK);
+  tar.write(name);
+  tar.write(`${mode.toString(8).padStart(7, '0')}\0`, MODE_AT);
+  for (const [at, length] of [
+    [UID_AT, 7],
+    [116, 7],
+    [124, 11],
+    [136, 11],
+  ] as const)
+    tar.write(`${'0'.repeat(length)}\0`, at);
+  tar.write('5', 156);
+  tar.write('ustar\x0000', 257);
+  tar.fill(' ', 148, 156);
+  const sum = tar.subarray(0, BLOCK).reduce((all, byte) => all + byte, 0);
+  tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return tar;
+}
+
 const mountsShape = members({
   Config: members({ Labels: nullish(recordOf(text)) }),
   Mounts: nullish(listOf(members({ Type: text, Name: nullish(text), Destination: text }))),
 });
 
-/** The data volumes of a container in which nothing is; only while the container is there the engine tells. */
+/** The data and shared volumes of a container in which nothing is; only while the container is there the engine tells. */
 export async function emptyVolumes(client: EngineClient, container: string): Promise<readonly string[]> {
   const at = `/containers/${encodeURIComponent(container)}`;
   const { status, body } = await client.ask(`inspect "${container}"`, { path: `${at}/json` }, 404);
   if (status === 404) return [];
   const { Config, Mounts } = readAs(mountsShape, body) ?? {};
-  const prefix = `skep-${Config?.Labels?.[OWNER_LABEL] ?? ''}-${container}.`;
+  const owner = Config?.Labels?.[OWNER_LABEL] ?? '';
+  const ours = [`skep-${owner}-${container}.`, sharedVolume(owner, '')];
   const empty: string[] = [];
   for (const { Type, Name, Destination } of Mounts ?? []) {
-    if (Type !== 'volume' || Name?.startsWith(prefix) !== true) continue;
+    if (Type !== 'volume' || !ours.some((one) => Name?.startsWith(one))) continue;
     const request = { path: `${at}/archive`, query: { path: `${Destination}/.` } };
     // What cannot be told is kept.
     const tar = await client
       .stream(request, (answer) => refused('read a volume', answer))
       .catch(() => undefined);
-    if (tar !== undefined && !(await holdsFiles(tar))) empty.push(Name);
+    if (tar !== undefined && !(await holdsFiles(tar)) && Name) empty.push(Name);
   }
   return empty;
 }

@@ -202,16 +202,16 @@ export class DockerRuntime implements Runtime {
     return unheldLimits(await this.#description(), limits);
   }
 
-  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[] {
+  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'volumes' | 'labels'>): readonly string[] {
     return volumes.dataVolumes(spec).map(({ volume }) => `volume ${volume}`);
   }
 
-  holdsData(name: string, owner: string): Promise<boolean> {
-    return volumes.holdsData(this.#client, name, owner);
+  holdsData(name: string, owner: string, shared: readonly string[] = []): Promise<boolean> {
+    return volumes.holdsData(this.#client, { name, owner, shared });
   }
 
-  removeData(name: string, owner: string): Promise<void> {
-    return volumes.removeVolumes(this.#client, name, owner);
+  removeData(name: string, owner: string, shared: readonly string[] = []): Promise<void> {
+    return volumes.removeVolumes(this.#client, { name, owner, shared });
   }
 
   /** On failure nothing that was made for it stays. */
@@ -230,9 +230,10 @@ export class DockerRuntime implements Runtime {
       const query = { name: spec.name };
       const answer = await this.#client.call({ method: 'POST', path: '/containers/create', query, body });
       if (answer.status !== 201) throw createFailure(spec, answer);
+      await volumes.openVolumes(this.#client, spec);
       if (spec.insteadOfRoot === true) await refuseFilesOfRoot(this.#client, spec, this.#environment);
     } catch (error) {
-      if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value);
+      if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value, 'stays');
       const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};
       for (const network of [id, outward]) if (network) await removeNetwork(this.#client, network);
       throw error;
@@ -331,7 +332,7 @@ export class DockerRuntime implements Runtime {
       const query = { condition: 'removed' };
       await this.#client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
     }
-    await volumes.removeVolumesNamed(this.#client, empty);
+    await volumes.removeVolumesNamed(this.#client, empty, 'stays');
     await removeGateway(this.#client, name);
     await removeNetworks(this.#client, name, unnamed.spare);
     if (unnamed.shared) await removeSharedNetwork(this.#client);

@@ -25,11 +25,11 @@ const SKELETON = /\/\.(?:bashrc|bash_logout|bash_profile|cshrc|tcshrc|profile)$/
  */
 export async function refuseFilesOfRoot(
   client: EngineClient,
-  { name, mounts, overlays = [], data = [] }: WorkloadSpec,
+  { name, mounts, overlays = [], data = [], volumes = [] }: WorkloadSpec,
   { cacheDir }: Pick<RuntimeEnvironment, 'cacheDir'>,
 ): Promise<void> {
   // What is mounted may lie in that directory too, and is no part of the image.
-  const isImageAlone = mounts.length + overlays.length + data.length === 0;
+  const isImageAlone = mounts.length + overlays.length + data.length + volumes.length === 0;
   const file = path.join(cacheDir, ROOTLESS_FILE);
   const [image, known] = isImageAlone
     ? await Promise.all([imageOf(client, name).catch(() => undefined), readKnown(file)])

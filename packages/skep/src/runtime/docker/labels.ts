@@ -3,6 +3,8 @@ export const MANAGED_LABEL = 'skep.managed';
 export const NAME_LABEL = 'skep.name';
 /** Whose it is; see `ownerOf`. */
 export const OWNER_LABEL = 'skep.state';
+/** Of a volume that workloads share: its name. */
+export const VOLUME_LABEL = 'skep.volume';
 /** Of a network: `outward` or `internal`. Of a container: the name of the network that was made for it. */
 export const NETWORK_LABEL = 'skep.network';
 /** `true` for containers that are part of a workload and none themselves. */

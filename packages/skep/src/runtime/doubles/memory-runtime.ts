@@ -57,6 +57,8 @@ export class MemoryRuntime implements Runtime {
   readonly versions = new Map<string, string>();
   /** Names of workloads that kept something. */
   readonly holding = new Set<string>();
+  /** Names of shared volumes in which something is. */
+  readonly volumes = new Set<string>();
   /** Workloads whose start was cut short. */
   readonly interrupted = new Set<string>();
   /** What gateways of isolated workloads decided, by workload. */
@@ -152,18 +154,26 @@ export class MemoryRuntime implements Runtime {
     return `# ${JSON.stringify(source)}\n`;
   }
 
-  dataPlaces({ name, data = [] }: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {
-    return data.map((target) => `memory of ${name}${target}`);
+  dataPlaces({
+    name,
+    data = [],
+    volumes = [],
+  }: Pick<WorkloadSpec, 'name' | 'data' | 'volumes'>): readonly string[] {
+    return [
+      ...data.map((target) => `memory of ${name}${target}`),
+      ...volumes.map(({ volume }) => `shared memory ${volume}`),
+    ];
   }
 
-  async holdsData(name: string): Promise<boolean> {
+  async holdsData(name: string, _owner: string, volumes: readonly string[] = []): Promise<boolean> {
     this.#reachable();
-    return this.holding.has(name);
+    return this.holding.has(name) || volumes.some((one) => this.volumes.has(one));
   }
 
-  async removeData(name: string): Promise<void> {
+  async removeData(name: string, _owner: string, volumes: readonly string[] = []): Promise<void> {
     this.#reachable();
     this.holding.delete(name);
+    for (const one of volumes) this.volumes.delete(one);
   }
 
   async create(spec: WorkloadSpec): Promise<void> {

@@ -69,7 +69,9 @@ describe('a mount in the sandbox', () => {
   test.each([...OWN, '//etc', '/etc/', '/./etc', 'data', '', '/data/../etc', '/data/../other', '/..'])(
     'never covers what the sandbox is made of: %j',
     async (target) => {
-      await expect(checkMounts([at(target)])).rejects.toMatchObject(refusal('cannot be a mount target'));
+      await expect(checkMounts({ mounts: [at(target)] })).rejects.toMatchObject(
+        refusal('cannot be a mount target'),
+      );
     },
   );
 
@@ -78,13 +80,13 @@ describe('a mount in the sandbox', () => {
     [['/data/inner', '/data'], '/data/inner'],
     [['/data/', '/data/inner'], '/data/inner'],
   ])('lies below no other, where a server could put a link in its way: %j', async (targets, below) => {
-    await expect(checkMounts(targets.map((target) => at(target)))).rejects.toMatchObject(
+    await expect(checkMounts({ mounts: targets.map((target) => at(target)) })).rejects.toMatchObject(
       refusal(`mount target "${below}" lies below`),
     );
   });
 
   test('needs a source that is there', async () => {
-    await expect(checkMounts([at('/data', '/nowhere/at/all')])).rejects.toMatchObject(
+    await expect(checkMounts({ mounts: [at('/data', '/nowhere/at/all')] })).rejects.toMatchObject(
       refusal('mount source "/nowhere/at/all" does not exist'),
     );
   });
@@ -100,7 +102,9 @@ describe('a mount in the sandbox', () => {
       .map(([before, name, after]) => `/${[...before, name, ...after].join('/')}`);
     await fc.assert(
       fc.asyncProperty(target, async (text) => {
-        await expect(checkMounts([at(text)])).rejects.toMatchObject({ code: 'runtime/invalid-workload' });
+        await expect(checkMounts({ mounts: [at(text)] })).rejects.toMatchObject({
+          code: 'runtime/invalid-workload',
+        });
       }),
     );
   });

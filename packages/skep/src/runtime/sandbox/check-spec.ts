@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WorkloadSpec } from '../runtime.ts';
-import type { Mount } from '../../permissions/mounts.ts';
+import { isNamedVolume } from '../../permissions/mounts.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import { CONFINED_HOME, STEERING } from './confine.ts';
 
@@ -49,7 +49,7 @@ export async function checkSpec(spec: WorkloadSpec, ownNetwork: boolean): Promis
     throw invalid('arguments and environment cannot contain NUL', 'remove it');
   const key = Object.keys(spec.env).find((one) => one === '' || one.includes('='));
   if (key !== undefined) throw invalid(`"${key}" is no name of an environment variable`, 'write NAME=value');
-  await checkMounts(spec.mounts, spec.data);
+  await checkMounts(spec);
 }
 
 /** Places that make up the sandbox itself. */
@@ -60,8 +60,13 @@ const RESERVED = /^\/(?:$|(?:proc|sys|dev|app|skep|usr|etc|bin|lib\w*)(?:\/|$))/
  * machine and while that is still within its reach. So no target may lie in a directory that a server, of this start or
  * an earlier one, could have filled. Throws `runtime/invalid-workload`.
  */
-export async function checkMounts(mounts: readonly Mount[], data: readonly string[] = []): Promise<void> {
-  const targets = [...mounts.map(({ target }) => path.posix.join(target, '.')), ...data];
+export async function checkMounts({
+  mounts,
+  data = [],
+  volumes = [],
+}: Pick<WorkloadSpec, 'mounts' | 'data' | 'volumes'>): Promise<void> {
+  const all = [...mounts, ...volumes];
+  const targets = [...all.map(({ target }) => path.posix.join(target, '.')), ...data];
   for (const target of data) {
     if (RESERVED.test(target) || target.startsWith('/home/skep')) {
       throw invalid(
@@ -70,7 +75,8 @@ export async function checkMounts(mounts: readonly Mount[], data: readonly strin
       );
     }
   }
-  for (const [at, { source, target }] of mounts.entries()) {
+  for (const [at, one] of all.entries()) {
+    const { target } = one;
     const plain = targets[at] ?? target;
     if (!target.startsWith('/') || target.split('/').includes('..') || RESERVED.test(plain)) {
       throw invalid(
@@ -85,8 +91,9 @@ export async function checkMounts(mounts: readonly Mount[], data: readonly strin
         `mount it beside "${above}" instead, such as at "${above.replace(/\/$/, '')}-${path.posix.basename(plain)}"; or use a container engine`,
       );
     }
-    const found = await stat(source).catch(() => undefined);
-    if (!found) throw invalid(`mount source "${source}" does not exist`, 'create it or correct the path');
+    if (isNamedVolume(one)) continue;
+    const found = await stat(one.source).catch(() => undefined);
+    if (!found) throw invalid(`mount source "${one.source}" does not exist`, 'create it or correct the path');
   }
 }
 

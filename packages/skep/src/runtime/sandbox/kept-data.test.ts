@@ -31,6 +31,48 @@ afterEach(() => removeFiles(directory));
 const mounts = (data: readonly string[] = ['/data']) =>
   dataMounts({ environment, spec: { name: 'a1', data }, home, user: undefined });
 
+describe('volumes that servers share', () => {
+  const notes = (name: string) => ({
+    name,
+    volumes: [{ volume: 'notes', target: `/${name}`, readOnly: name === 'b1' }],
+  });
+  const shared = () => path.join(environment.dataDir, 'volumes', 'notes');
+
+  test('are one directory for all of them, below one that only this user enters', async () => {
+    for (const name of ['a1', 'b1']) {
+      expect(await dataMounts({ environment, spec: notes(name), home, user: undefined })).toEqual([
+        { source: shared(), target: `/${name}`, readOnly: name === 'b1' },
+      ]);
+    }
+    expect((await lstat(path.dirname(shared()))).mode & 0o777).toBe(0o700);
+  });
+
+  test('go when nothing is in them, stay when something is, and are removed by name', async () => {
+    await dataMounts({ environment, spec: notes('a1'), home, user: undefined });
+    expect(await holdsData(environment, 'a1', ['notes'])).toBe(true);
+    await removeEmptyData(environment, 'a1', ['notes']);
+    expect(await holdsData(environment, 'a1', ['notes'])).toBe(false);
+    await dataMounts({ environment, spec: notes('a1'), home, user: undefined });
+    await writeFile(path.join(shared(), 'one'), 'x');
+    await removeEmptyData(environment, 'a1', ['notes']);
+    expect(await readFile(path.join(shared(), 'one'), 'utf8')).toBe('x');
+    await removeData(environment, 'a1');
+    expect(await holdsData(environment, 'a1', ['notes'])).toBe(true);
+    await removeData(environment, 'a1', ['notes']);
+    expect(await readdir(environment.dataDir)).toEqual([]);
+  });
+
+  test('are no link that somebody has put in their place', async () => {
+    await mkdir(path.dirname(shared()), { recursive: true });
+    await symlink(directory, shared());
+    await expect(dataMounts({ environment, spec: notes('a1'), home, user: undefined })).rejects.toMatchObject(
+      {
+        code: 'runtime/start-failed',
+      },
+    );
+  });
+});
+
 describe('what a server keeps', () => {
   test('lies in one directory that only this user enters, at /data and in its home', async () => {
     const source = path.join(kept, 'data');

@@ -20,20 +20,38 @@ const run = promisify(execFile);
 const keptDirectory = ({ dataDir }: RuntimeEnvironment, name: string): string =>
   path.join(dataDir, 'kept', name);
 
+const sharedDirectory = ({ dataDir }: RuntimeEnvironment): string => path.join(dataDir, 'volumes');
+
+type DataSpec = Pick<WorkloadSpec, 'name' | 'data' | 'volumes'>;
+
 /** The directory of each path that a workload keeps: below one of this user alone, so that no server replaces it. */
-export function dataDirectories(
-  environment: RuntimeEnvironment,
-  { name, data = [] }: Pick<WorkloadSpec, 'name' | 'data'>,
-) {
+function dataDirectories(environment: RuntimeEnvironment, { name, data = [] }: DataSpec) {
   return data.map((target) => ({
     target,
     source: path.join(keptDirectory(environment, name), partOf(target)),
   }));
 }
 
+/** The directory of each volume that it shares, in the same way. */
+function sharedDirectories(environment: RuntimeEnvironment, { volumes = [] }: DataSpec): readonly Mount[] {
+  const shared = sharedDirectory(environment);
+  return volumes.map(({ volume, target, readOnly }) => ({
+    source: path.join(shared, volume),
+    target,
+    readOnly,
+  }));
+}
+
+/** All of them. */
+export function keptDirectories(environment: RuntimeEnvironment, spec: DataSpec): readonly string[] {
+  return [...dataDirectories(environment, spec), ...sharedDirectories(environment, spec)].map(
+    ({ source }) => source,
+  );
+}
+
 export interface DataOwner {
   readonly environment: RuntimeEnvironment;
-  readonly spec: Pick<WorkloadSpec, 'name' | 'data'>;
+  readonly spec: DataSpec;
   /** Directory of the host that is the server's home. */
   readonly home: string;
   /** Whom everything shall belong to; undefined when it belongs to whoever starts the workload anyway. */
@@ -47,9 +65,9 @@ export interface DataOwner {
  */
 export async function dataMounts({ environment, spec, home, user }: DataOwner): Promise<readonly Mount[]> {
   const directories = dataDirectories(environment, spec);
-  if (directories.length === 0) return [];
+  const mounts = [...(await sharedMounts({ environment, spec, home, user }))];
+  if (directories.length === 0) return mounts;
   const own = (await lstat(home)).uid;
-  const mounts: Mount[] = [];
   const kept = keptDirectory(environment, spec.name);
   for (const directory of [path.dirname(kept), kept]) await ensureDirectory(directory, user ? 0 : own);
   for (const { source, target } of directories) {
@@ -63,6 +81,21 @@ export async function dataMounts({ environment, spec, home, user }: DataOwner): 
     if (target !== DATA_PATH) continue;
     await makeMountPoint(home, ['.local', 'share'], user);
     mounts.push({ source, target: path.posix.join(CONFINED_HOME, '.local/share'), readOnly: false });
+  }
+  return mounts;
+}
+
+/**
+ * Servers that root has started may be several users, so whoever has it mounted may write there; nobody else gets through
+ * the directory above.
+ */
+async function sharedMounts({ environment, spec, home, user }: DataOwner): Promise<readonly Mount[]> {
+  const mounts = sharedDirectories(environment, spec);
+  if (mounts.length === 0) return [];
+  await ensureDirectory(sharedDirectory(environment), user ? 0 : (await lstat(home)).uid);
+  for (const { source } of mounts) {
+    const { isNew } = await ensureDirectory(source);
+    if (user && isNew) await chmod(source, 0o777);
   }
   return mounts;
 }
@@ -110,7 +143,13 @@ function unlessThere(error: unknown): void {
 }
 
 /** True when anything lies in one of the directories, or a removal was cut short. */
-export async function holdsData(environment: RuntimeEnvironment, name: string): Promise<boolean> {
+export async function holdsData(
+  environment: RuntimeEnvironment,
+  name: string,
+  volumes: readonly string[] = [],
+): Promise<boolean> {
+  for (const volume of volumes)
+    if (await ifThere(lstat(path.join(sharedDirectory(environment), volume)))) return true;
   const kept = keptDirectory(environment, name);
   for (const part of await partsIn(kept)) {
     // One that its server has shut holds something as well.
@@ -120,8 +159,15 @@ export async function holdsData(environment: RuntimeEnvironment, name: string): 
   return false;
 }
 
-/** Removes directories in which nothing was ever kept. */
-export async function removeEmptyData(environment: RuntimeEnvironment, name: string): Promise<void> {
+/** Removes directories in which nothing was ever kept, and those volumes in which nothing is. */
+export async function removeEmptyData(
+  environment: RuntimeEnvironment,
+  name: string,
+  volumes: readonly string[] = [],
+): Promise<void> {
+  const shared = sharedDirectory(environment);
+  for (const volume of volumes) await rmdir(path.join(shared, volume)).catch(() => {});
+  if (volumes.length > 0) await removeEmpty(shared);
   const kept = keptDirectory(environment, name);
   for (const part of await partsIn(kept)) {
     await rmdir(path.join(kept, part)).catch(() => {});
@@ -130,7 +176,13 @@ export async function removeEmptyData(environment: RuntimeEnvironment, name: str
 }
 
 /** Removes them with all that is in them, following no link, and what an interrupted removal left. */
-export async function removeData(environment: RuntimeEnvironment, name: string): Promise<void> {
+export async function removeData(
+  environment: RuntimeEnvironment,
+  name: string,
+  volumes: readonly string[] = [],
+): Promise<void> {
+  const shared = sharedDirectory(environment);
+  for (const volume of volumes) await removeWhole(shared, volume, environment);
   const kept = keptDirectory(environment, name);
   for (const part of await partsIn(kept)) {
     if (part.startsWith('.')) await removeFiles(path.join(kept, part));

@@ -18,6 +18,7 @@ import {
   type ShapeType,
 } from '@skep/core/settings/shape.ts';
 import { isDataPath } from '../../permissions/data-paths.ts';
+import { isVolumeName } from '../../permissions/mounts.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
 import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
@@ -44,6 +45,12 @@ const time = textThat(
 
 const mountShape = members({ source: text, target: text, readOnly: bool });
 
+const volumeShape = members({
+  volume: textThat(isVolumeName, 'is no name of a volume'),
+  target: text,
+  readOnly: bool,
+});
+
 const specShape = members({
   createdAt: time,
   spec: members({
@@ -62,6 +69,7 @@ const specShape = members({
     user: optional(text),
     isolation: optional(policyShape),
     data: optional(listOf(textThat(isDataPath, 'is no data path'))),
+    volumes: optional(listOf(volumeShape)),
     learns: optional(bool),
   }),
 });

@@ -52,6 +52,7 @@ import {
 } from './places.ts';
 import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts';
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
+import { unusedVolumes, volumesOf } from './shared-volumes.ts';
 import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 import { Watches } from './trace/watches.ts';
@@ -60,6 +61,10 @@ import { Watches } from './trace/watches.ts';
 const POLL_MS = 1000;
 /** The first of such looks comes after this, each later one after as much more. */
 const LOOK_MS = 20;
+
+type Owned = Pick<WorkloadSpec, 'name' | 'mounts' | 'volumes' | 'user'>;
+/** No workload's name. */
+const SHARING = 'volume://';
 
 /**
  * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
@@ -149,7 +154,7 @@ export class SandboxRuntime implements Runtime {
     return [...this.#watches.cautions(wanted), ...noEffect, ...held, ...(await this.#closed(wanted))];
   }
 
-  async #closed(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]> {
+  async #closed(wanted: Owned): Promise<readonly string[]> {
     // Started by an ordinary user, the server may do with a mount what that user may.
     if (this.#bubblewrap.setpriv === undefined) return [];
     const user = await this.#userOf(wanted);
@@ -185,16 +190,9 @@ export class SandboxRuntime implements Runtime {
   async replace(spec: WorkloadSpec): Promise<boolean> {
     await this.#check(spec);
     const { places } = await this.#known(spec.name);
-    const pipes = [
-      places.stdin,
-      places.stdout,
-      places.stderr,
-      places.life,
-      ...GATES.map((one) => places[one]),
-    ];
-    for (const file of [places.run, places.status, ...pipes]) {
-      await removeFile(file);
-    }
+    const { stdin, stdout, stderr, life } = places;
+    const pipes = [stdin, stdout, stderr, life, ...GATES.map((one) => places[one])];
+    for (const file of [places.run, places.status, ...pipes]) await removeFile(file);
     await atomicWrite(places.spec, encodeSpec({ spec, createdAt: new Date() }));
     return true;
   }
@@ -204,7 +202,7 @@ export class SandboxRuntime implements Runtime {
     const spec = { ...saved, env: { ...secretEnv, ...saved.env } };
     if (run.state === 'running') return;
     // It may have been made by an earlier release, and its sources may have changed.
-    await checkMounts(spec.mounts, spec.data);
+    await checkMounts(spec);
     const tree = await packageTree(this.#environment, spec.reference);
     const node = await realpath(this.#environment.execPath);
     const bubblewrap = this.#bubblewrap;
@@ -274,8 +272,7 @@ export class SandboxRuntime implements Runtime {
   /** Whoever waits for a workload also guards its limits, where the kernel does not hold them. */
   async #untilEnded({ places, spec, run }: KnownWorkload, signal: AbortSignal): Promise<void> {
     if (run.state !== 'running') return;
-    const data = kept.dataDirectories(this.#environment, spec).map(({ source }) => source);
-    const keeps = [places.state, ...data];
+    const keeps = [places.state, ...kept.keptDirectories(this.#environment, spec)];
     await guarded({ ...run, places, limits: spec.limits ?? DEFAULT_LIMITS, keeps }, signal, () =>
       untilOver(places, run, signal),
     );
@@ -302,24 +299,25 @@ export class SandboxRuntime implements Runtime {
     const { groups } = this.#bubblewrap;
     await this.stop(name, 0);
     this.#release(name);
+    const volumes = await volumesOf(this.#environment, name);
     await removeWhole(root, name, this.#environment);
-    await kept.removeEmptyData(this.#environment, name);
+    await kept.removeEmptyData(this.#environment, name, await unusedVolumes(this.#environment, volumes));
     // Whatever is known of its last start, which may have failed or been cut short.
     if (groups) await removeGroup(groupOf(groups, workloadPlaces(path.join(root, name))));
   }
 
-  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {
-    return kept.dataDirectories(this.#environment, spec).map(({ source }) => source);
+  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'volumes'>): readonly string[] {
+    return kept.keptDirectories(this.#environment, spec);
   }
 
-  holdsData(name: string): Promise<boolean> {
+  holdsData(name: string, _owner: string, volumes: readonly string[] = []): Promise<boolean> {
     checkWorkloadName(name);
-    return kept.holdsData(this.#environment, name);
+    return kept.holdsData(this.#environment, name, volumes);
   }
 
-  removeData(name: string): Promise<void> {
+  removeData(name: string, _owner: string, volumes: readonly string[] = []): Promise<void> {
     checkWorkloadName(name);
-    return kept.removeData(this.#environment, name);
+    return kept.removeData(this.#environment, name, volumes);
   }
 
   async inspect(name: string): Promise<Observed | undefined> {
@@ -389,8 +387,10 @@ export class SandboxRuntime implements Runtime {
     return saved && { ...saved, places, run: await runState(places, await bootId()) };
   }
 
-  #userOf({ name, mounts, user }: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<ConfinedUser> {
-    return confinedUser({ asRoot: this.#bubblewrap.setpriv !== undefined, name, mounts, wanted: user });
+  /** Servers that share volumes are one user, so that each may change what another wrote. */
+  #userOf({ name, mounts, volumes = [], user }: Owned): Promise<ConfinedUser> {
+    const asRoot = this.#bubblewrap.setpriv !== undefined;
+    return confinedUser({ asRoot, name: volumes.length > 0 ? SHARING : name, mounts, wanted: user });
   }
 
   #release(name: string): void {
