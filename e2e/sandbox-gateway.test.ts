@@ -1,21 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'; // prettier-ignore
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
-import { treeManifest } from '@skep/cli/runtime/sandbox/package-trees.ts';
 import { freePort } from './fixtures/free-port.ts';
+import { probePackage } from './fixtures/probe-package.ts';
 import { component, title } from './require.ts';
 import { openRuntime } from './runtimes.ts';
 import { signal } from './skep.ts';
 
 const sandbox = await component('sandbox');
 const slirp = await component('slirp');
-const REFERENCE = 'npm-skep-probe@1.0.0-0123456789ab';
 /** What every confined program has, what Node adds for its channel, and what the gateway is told. */
 const OWN_VARIABLES =
   /^(?:|HOME|LANG|PATH|PWD|TMPDIR|USER|SKEP_GATEWAY|NODE_CHANNEL_\w+|MALLOC_\w+|GLIBC_TUNABLES)$/;
@@ -24,17 +23,12 @@ const NOTHING = { allowAll: false, hosts: [], ports: [], inbound: [], runtimeGat
 describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload', sandbox), () => {
   let directory: string;
   let runtime: Runtime;
+  let reference: string;
   let directories: { readonly dataDir: string; readonly cacheDir: string };
   beforeEach(async () => {
     directory = mkdtempSync(path.join(tmpdir(), 'skep-gateway-'));
     directories = { dataDir: path.join(directory, 'data'), cacheDir: path.join(directory, 'cache') };
-    const tree = path.join(directories.cacheDir, 'packages', REFERENCE);
-    const home = path.join(tree, 'node_modules/skep-probe');
-    mkdirSync(home, { recursive: true });
-    cpSync(path.join(import.meta.dirname, 'fixtures/probe-server.mjs'), path.join(home, 'server.mjs'));
-    const manifest = { name: 'skep-probe', version: '1.0.0', bin: './server.mjs' };
-    writeFileSync(path.join(home, 'package.json'), JSON.stringify(manifest));
-    writeFileSync(path.join(tree, 'package.json'), treeManifest('skep-probe'));
+    reference = probePackage(directories.cacheDir);
     runtime = await openRuntime('sandbox', directories);
   });
   afterEach(async () => {
@@ -63,7 +57,7 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
     const isolation = { workload: 'gated', ...NOTHING };
     const base = {
       name: 'gated',
-      reference: REFERENCE,
+      reference,
       args: [],
       env: {},
       labels: {},

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { pid } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Limits } from '../../permissions/limits.ts';
@@ -92,6 +93,8 @@ export async function makeGroup(
 ): Promise<ControlGroup | undefined> {
   const { version, ...controllers } = groups;
   const [group, name] = [groupOf(groups, places), groupName(places)];
+  // Nobody waits for it: the process that enters the group would.
+  void expectMove(groups);
   try {
     await removeGroup(group);
     for (const directory of group) await mkdir(directory);
@@ -105,6 +108,23 @@ export async function makeGroup(
     if (errnoOf(error) === undefined) throw error;
     await removeGroup(group);
     return undefined;
+  }
+}
+
+/**
+ * Before a process moves to another group the kernel waits for all processors, a hundredth of a second, unless one has moved
+ * a moment ago. Has it do so now, by moving this process to where it is.
+ */
+async function expectMove({ version, memory }: ControlGroups): Promise<void> {
+  try {
+    const lines = (await readFile('/proc/self/cgroup', 'latin1')).split('\n').map((line) => line.split(':'));
+    const own = lines.find(([id, controllers = '']) =>
+      version === 2 ? id === '0' : controllers.split(',').includes('memory'),
+    )?.[2];
+    if (own === undefined) return;
+    await writeFile(path.join(path.dirname(memory), own, 'cgroup.procs'), `${pid}`, { flag: 'r+' });
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
   }
 }
 

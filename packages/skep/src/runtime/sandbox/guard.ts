@@ -88,8 +88,12 @@ function usedShare({ group, init, limits }: Guarded): Used {
 function diskWatch({ limits, keeps, init }: Guarded): () => Promise<'disk' | undefined> {
   if (limits.disk === 0) return () => Promise.resolve(undefined);
   let counted: { readonly free: number; readonly at: number; readonly tookMs: number } | undefined;
+  let looks = 0;
   return async () => {
     const [free, now] = [await freeAt(keeps[0] ?? '/'), performance.now()];
+    looks += 1;
+    // A server that has just begun is not made to wait for a count of what it kept before.
+    if (looks === 1) return undefined;
     if (counted !== undefined) {
       const since = now - counted.at;
       const written = counted.free - free;

@@ -1,9 +1,9 @@
-import { readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
-import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { readDecisions } from '../../egress/read-decisions.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
@@ -51,11 +51,12 @@ import {
   type WorkloadPlaces,
 } from './places.ts';
 import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts';
-import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
+import { removeWhole, sweepDirectory } from './own-directories.ts';
 import { unusedVolumes, volumesOf } from './shared-volumes.ts';
 import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 import { Watches } from './trace/watches.ts';
+import { WorkloadDirectories } from './workload-directory.ts';
 
 /** Longest time between two looks at a workload that is waited for, in milliseconds. */
 const POLL_MS = 1000;
@@ -86,11 +87,13 @@ export class SandboxRuntime implements Runtime {
   /** Pipes of workloads that were attached to before their start. */
   readonly #held = new Map<string, HeldPipes>();
   readonly #watches: Watches;
+  readonly #directories: WorkloadDirectories;
 
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
     this.#environment = environment;
     this.#bubblewrap = bubblewrap;
     this.#watches = new Watches(environment.env);
+    this.#directories = new WorkloadDirectories(environment, bubblewrap);
     this.limitsHeldBy = heldBy(bubblewrap);
     const { network } = bubblewrap;
     if (typeof network === 'object' && 'missing' in network.slirp) this.narrowNetwork = network.slirp.missing;
@@ -166,19 +169,11 @@ export class SandboxRuntime implements Runtime {
 
   async create(spec: WorkloadSpec): Promise<void> {
     await this.#check(spec);
-    const root = workloadsDirectory(this.#environment);
-    const draft = workloadPlaces(await scratchDirectory(root, this.#environment));
-    try {
-      const text = encodeSpec({ spec, createdAt: new Date() });
-      await writeFile(draft.spec, text, { mode: 0o600 });
-      await rename(draft.directory, path.join(root, spec.name));
-    } catch (error) {
-      await rm(draft.directory, { recursive: true, force: true });
-      if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error;
-      throw new SkepError('runtime/name-taken', {
-        message: `a workload named "${spec.name}" exists already`,
-      });
-    }
+    await this.#directories.make(spec);
+  }
+
+  makeSpare(): Promise<void> {
+    return this.#directories.makeSpare();
   }
 
   async #check(spec: WorkloadSpec): Promise<void> {
@@ -190,6 +185,7 @@ export class SandboxRuntime implements Runtime {
   async replace(spec: WorkloadSpec): Promise<boolean> {
     await this.#check(spec);
     const { places } = await this.#known(spec.name);
+    await this.#directories.drop(spec.name);
     const { stdin, stdout, stderr, life } = places;
     const pipes = [stdin, stdout, stderr, life, ...GATES.map((one) => places[one])];
     for (const file of [places.run, places.status, ...pipes]) await removeFile(file);
@@ -209,12 +205,14 @@ export class SandboxRuntime implements Runtime {
     const user = await this.#userOf(spec);
     const network = ownNetworkOf(spec, bubblewrap.network);
     try {
-      // What is left of the last run may still have the ports.
-      await endGateway(places);
-      const pipes = makePipes(places, spec.stdio);
       // All that has begun is over before the workload may be removed.
       await using begun = new AsyncDisposableStack();
-      const opening = begun.use(openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes }));
+      const ahead = begun.use(this.#directories.take(name));
+      // What is left of the last run may still have the ports.
+      if (!ahead) await endGateway(places);
+      const pipes = makePipes(places, spec.stdio);
+      const opening =
+        ahead ?? begun.use(openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes }));
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const making = serverState({ places, reference: spec.reference, tree, user: owner });
       const data = { environment: this.#environment, spec, user: owner };
@@ -299,6 +297,7 @@ export class SandboxRuntime implements Runtime {
     const { groups } = this.#bubblewrap;
     await this.stop(name, 0);
     this.#release(name);
+    await this.#directories.drop(name);
     const volumes = await volumesOf(this.#environment, name);
     await removeWhole(root, name, this.#environment);
     await kept.removeEmptyData(this.#environment, name, await unusedVolumes(this.#environment, volumes));

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
+import { detectRuntime } from '@skep/cli/runtime/detect.ts';
+import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
+import { Spares } from '@skep/cli/runtime/spares.ts';
+import { freePort } from './fixtures/free-port.ts';
+import { probePackage } from './fixtures/probe-package.ts';
+import { component, title } from './require.ts';
+import { testEnvironment } from './runtimes.ts';
+
+const needed = [await component('sandbox'), await component('slirp')];
+
+describe.skipIf(needed.some((one) => !one.available))(
+  title('what is made ahead of the next sandbox', ...needed),
+  () => {
+    let directory: string;
+    let dataDir: string;
+    let spares: Spares;
+    let runtime: Runtime;
+    let reference: string;
+    beforeEach(async () => {
+      directory = mkdtempSync(path.join(tmpdir(), 'skep-spare-'));
+      dataDir = path.join(directory, 'data');
+      const cacheDir = path.join(directory, 'cache');
+      reference = probePackage(cacheDir);
+      spares = new Spares();
+      runtime = await detectRuntime(
+        { ...testEnvironment({ dataDir, cacheDir }), spares },
+        { kind: 'sandbox' },
+      );
+    });
+    afterEach(async () => {
+      for (const { name } of await runtime.list()) await runtime.remove(name);
+      await spares.close();
+      await expect.poll(processes, { timeout: 10_000 }).toEqual([]);
+      expect(existsSync(path.join(dataDir, 'sandbox')) ? directories() : []).toEqual([]);
+      rmSync(directory, { recursive: true });
+    });
+
+    const directories = () => readdirSync(path.join(dataDir, 'sandbox'));
+    const ahead = () => directories().filter((name) => name.startsWith('.'));
+    const inode = (name: string) => statSync(path.join(dataDir, 'sandbox', name)).ino;
+
+    /** Of what connects a network: they work where the workload lies. */
+    function processes(): readonly number[] {
+      const here = (pid: string): boolean => {
+        try {
+          return readlinkSync(`/proc/${pid}/cwd`).startsWith(directory);
+        } catch {
+          // Ended meanwhile.
+          return false;
+        }
+      };
+      return readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name) && here(name))
+        .map(Number);
+    }
+
+    const spec = (name: string, more: Partial<WorkloadSpec> = {}): WorkloadSpec => {
+      const nothing = { args: [], env: {}, labels: {}, mounts: [], ports: [] };
+      return { name, reference, ...nothing, stdio: true, network: 'bridge', privileged: false, ...more };
+    };
+
+    async function run(wanted: WorkloadSpec): Promise<ProbeCaller> {
+      await runtime.create(wanted);
+      const probe = new ProbeCaller(await runtime.attach(wanted.name));
+      await runtime.start(wanted.name);
+      await probe.call('ping');
+      return probe;
+    }
+
+    test('is what the next one becomes: with its directory, connected, its ports led to it', async () => {
+      await runtime.makeSpare?.();
+      expect(existsSync(path.join(dataDir, 'sandbox'))).toBe(false);
+      await run(spec('first'));
+      await runtime.makeSpare?.();
+      const [made = ''] = ahead();
+      const was = inode(made);
+      const hostPort = await freePort();
+      const port = { hostIp: '127.0.0.1', hostPort, containerPort: await freePort() };
+      const probe = await run(spec('second', { ports: [port] }));
+      expect(inode('second')).toBe(was);
+      expect(ahead()).toEqual([]);
+      await probe.call('probe/serve', { port: port.containerPort, host: '127.0.0.1' });
+      expect(await (await fetch(`http://127.0.0.1:${hostPort}`)).text()).not.toBe('');
+      // It can be ended and started again like any other.
+      await runtime.stop('second', 1000);
+      await runtime.start('second');
+    });
+
+    test('is of no use to a server without such a network', async () => {
+      await run(spec('first'));
+      await runtime.makeSpare?.();
+      await run(spec('second', { network: 'none' }));
+      expect(ahead()).toHaveLength(1);
+    });
+
+    test('is not used once its directory is gone or its network has ended', async () => {
+      await run(spec('first'));
+      await runtime.makeSpare?.();
+      rmSync(path.join(dataDir, 'sandbox', ahead()[0] ?? ''), { recursive: true });
+      await run(spec('second'));
+      await runtime.makeSpare?.();
+      await runtime.sweep();
+      await run(spec('third'));
+    });
+
+    test('goes with a workload that is removed before it has started', async () => {
+      await run(spec('first'));
+      await runtime.makeSpare?.();
+      await runtime.create(spec('second'));
+      await runtime.remove('second');
+      await runtime.remove('first');
+      await expect.poll(processes, { timeout: 10_000 }).toEqual([]);
+    });
+
+    test('ends with a process that is killed, and its directory goes with the next start', async () => {
+      await run(spec('first'));
+      const cacheDir = path.join(directory, 'cache');
+      const script = path.join(import.meta.dirname, 'fixtures/spare-holder.ts');
+      const holder = spawn(process.execPath, [script, dataDir, cacheDir, JSON.stringify(spec('held'))]);
+      await once(holder.stdout, 'data');
+      expect(ahead()).toHaveLength(1);
+      holder.kill('SIGKILL');
+      await once(holder, 'exit');
+      await run(spec('second'));
+      expect(ahead()).toEqual([]);
+    });
+  },
+);
