@@ -30,6 +30,8 @@ export interface Looked {
   readonly parts: readonly Part[];
   /** Networks on the engine that were made ahead and belong to no workload. */
   readonly spares: number;
+  /** Directories that a supervisor has ready for the next sandbox, whose processes are not among those above. */
+  readonly ready: number;
   /** Workloads of which the sandbox keeps something. */
   readonly directories: readonly string[];
   /** Directories of the kernel for a workload of this user, by its name. */
@@ -40,10 +42,13 @@ export interface Looked {
 export async function look(user: TestUser): Promise<Looked> {
   const parts = await engineParts();
   const own = new Set([...user.supervisors(), ...user.watchers()]);
+  const isReady = ({ workload = '' }: Seen): boolean => own.has(Number(/^\.(\d+)-/.exec(workload)?.[1]));
+  const seen = processesOf(user.dir).filter(({ pid }) => !own.has(pid));
   return {
     parts: parts.filter((part) => part.workload !== undefined),
     spares: parts.filter((part) => part.workload === undefined && !part.running).length,
-    processes: processesOf(user.dir).filter(({ pid }) => !own.has(pid)),
+    ready: new Set(seen.filter(isReady).map(({ workload }) => workload)).size,
+    processes: seen.filter((one) => !isReady(one)),
     directories: listed(path.join(user.dir, 'data/skep/sandbox')).filter((one) => !one.startsWith('.')),
     groupsOf: (name) => groupsOf(path.join(user.dir, 'data/skep/sandbox', name)),
   };

@@ -66,6 +66,7 @@ export async function unsettled(user: TestUser): Promise<readonly string[]> {
   for (const { pid, command, workload } of looked.processes)
     if (workload === undefined || !names.has(workload)) wrong.push(`process ${pid} is left: ${command}`);
   if (looked.spares > 1) wrong.push(`${looked.spares} networks were made ahead`);
+  if (looked.ready > 1) wrong.push(`${looked.ready} sandboxes were made ahead`);
   if (user.supervisors().length > 1) wrong.push('there is more than one supervisor');
   return wrong;
 }
