@@ -34,7 +34,14 @@ export async function runConformance(
   const { cli, args } = SUITES[suite];
   const folder = mkdtempSync(path.join(os.tmpdir(), 'skep-conformance-'));
   try {
-    const output = await run(path.join(repoRoot, cli), ['server', '--url', url, ...args, '-o', folder]);
+    const { output } = await runTool(path.join(repoRoot, cli), [
+      'server',
+      '--url',
+      url,
+      ...args,
+      '-o',
+      folder,
+    ]);
     const scores = new Map(
       readdirSync(folder)
         .sort()
@@ -57,8 +64,11 @@ const scoreOf = (file: string): Score => {
   return { passed: count('SUCCESS'), failed: count('FAILURE') };
 };
 
-/** Its exit status only says whether all passed; the caller compares scores, so it is not looked at. */
-const run = (cli: string, args: readonly string[]): Promise<string> =>
+/** Runs the tool. Its exit status says whether all passed; whoever compares scores does not look at it. */
+export const runTool = (
+  cli: string,
+  args: readonly string[],
+): Promise<{ readonly output: string; readonly code: number | null }> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [cli, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -69,5 +79,5 @@ const run = (cli: string, args: readonly string[]): Promise<string> =>
       stream.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
     }
     child.once('error', reject);
-    child.once('close', () => resolve(output));
+    child.once('close', (code) => resolve({ output, code }));
   });

@@ -5,8 +5,10 @@ import { openCallback, type CallbackServer } from './callback-server.ts';
 import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
 import type { Discovered } from './discover.ts';
 import { exchangeWith, failure } from './oauth-failure.ts';
-import { keptOf, libraryClient, resourceParameter, withoutIdentity } from './obtained.ts';
+import { libraryClient } from './library-client.ts';
+import { keptOf, resourceParameter, withoutIdentity } from './obtained.ts';
 import type { KeptClient, KeptSignIn, Person, SignInServices, SignInTarget } from './port.ts';
+import { bindingTo, createProver, type Prover } from './proof.ts';
 import type { Reach } from './reach.ts';
 import { redirectUri } from './register.ts';
 
@@ -33,8 +35,9 @@ export async function signInByBrowser(way: Way): Promise<KeptSignIn> {
   await using _ = callback;
   const callbackPort = callback.port;
   const client = await readyClient(chosen, found, { ...services, reach, way: 'browser', callbackPort });
-  const answer = await tokensFor({ ...way, client, person, callback });
-  return keptOf({ target, way: 'browser', found, client, reach }, answer, services.clock.now());
+  const prover = found.isBound ? await createProver(client) : undefined;
+  const answer = await tokensFor({ ...way, client, person, callback, prover });
+  return keptOf({ target, way: 'browser', found, client, reach, prover }, answer, services.clock.now());
 }
 
 /** A client that is registered only now may have any port; one that others registered has the port that they were told. */
@@ -62,10 +65,11 @@ interface Asking extends Way {
   readonly client: KeptClient;
   readonly person: Person;
   readonly callback: CallbackServer;
+  readonly prover: Prover | undefined;
 }
 
 async function tokensFor(asking: Asking): Promise<oauth.TokenEndpointResponse> {
-  const { target, found, client, reach, services, callback } = asking;
+  const { target, found, client, reach, services, callback, prover } = asking;
   const { server } = found;
   const state = oauth.generateRandomState();
   const verifier = oauth.generateRandomCodeVerifier();
@@ -84,7 +88,7 @@ async function tokensFor(asking: Asking): Promise<oauth.TokenEndpointResponse> {
   return exchangeWith(server, secrets, async () => {
     const auth = await clientAuth(client, target.clientKey);
     const additionalParameters = resourceParameter(found.resourceIndicator);
-    const options = { ...reach.options, additionalParameters };
+    const options = { ...reach.options, ...bindingTo(prover), additionalParameters };
     const answer = await oauth.authorizationCodeGrantRequest(
       server,
       library,

@@ -1,6 +1,7 @@
 import * as oauth from 'oauth4webapi';
 import { importPKCS8 } from 'jose';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { basicLogin } from '../token/exchange.ts';
 import type { Discovered } from './discover.ts';
 import type { ClientKey, KeptClient, KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
 import type { Reach } from './reach.ts';
@@ -90,10 +91,11 @@ export async function clientAuth(client: KeptClient, key: ClientKey | undefined)
     return oauth.PrivateKeyJwt(keyId === undefined ? imported : { key: imported, kid: keyId });
   }
   if (client.authMethod === 'none') return oauth.None();
-  if (client.secret === undefined) throw lacking(client, 'its secret');
-  return client.authMethod === 'client_secret_post'
-    ? oauth.ClientSecretPost(client.secret)
-    : oauth.ClientSecretBasic(client.secret);
+  const { id, secret } = client;
+  if (secret === undefined) throw lacking(client, 'its secret');
+  if (client.authMethod === 'client_secret_post') return oauth.ClientSecretPost(secret);
+  // The library encodes hyphens too.
+  return (_server, _client, _body, headers) => headers.set('authorization', basicLogin(id, secret));
 }
 
 function lacking(client: KeptClient, what: string): SkepError {

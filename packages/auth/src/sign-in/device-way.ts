@@ -3,7 +3,8 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
 import type { Discovered } from './discover.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { keptOf, libraryClient, resourceParameter } from './obtained.ts';
+import { libraryClient } from './library-client.ts';
+import { keptOf, resourceParameter } from './obtained.ts';
 import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
 import type { Reach } from './reach.ts';
 

@@ -4,6 +4,7 @@ import { causeText } from '../token/outcome.ts';
 import { tokenChallenge, type Challenge } from './challenge.ts';
 import type { KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
 import { probe } from './probe.ts';
+import { canBind } from './proof.ts';
 import { parsedUrl, type Reach } from './reach.ts';
 import { findResource, type ResourceDocument } from './resource-metadata.ts';
 import { chooseScopes, stepUp } from './scopes.ts';
@@ -15,6 +16,8 @@ export interface Discovered extends FoundServer {
   /** RFC 8707. */
   readonly resourceIndicator: string | undefined;
   readonly stepUp: KeptSignIn['stepUp'];
+  /** Whether the resource takes tokens that are bound to a key, and the server binds them. */
+  readonly isBound: boolean;
   /** False where the operator gave the endpoints: then who answers is not told apart by its issuer. */
   readonly hasIssuer: boolean;
 }
@@ -44,6 +47,7 @@ export async function discover(
     ...found,
     scopes,
     stepUp: more,
+    isBound: challenge?.scheme === 'dpop' && canBind(found.server),
     hasIssuer: fixedServer(target) === undefined,
     resourceIndicator: given === '' ? undefined : (given ?? document?.resource ?? canonical(url)),
   };

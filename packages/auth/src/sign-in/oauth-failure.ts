@@ -28,7 +28,11 @@ export async function exchangeWith<T>(
   exchange: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await exchange();
+    return await exchange().catch((error: unknown) => {
+      // It told the nonce that it wants, which the library has remembered (RFC 9449 §8).
+      if (oauth.isDPoPNonceError(error)) return exchange();
+      throw error;
+    });
   } catch (error) {
     if (error instanceof SkepError) throw error;
     throw isOfLibrary(error) ? failure(server, await saidBy(error), secrets) : error;

@@ -5,6 +5,7 @@ import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { scopesOf } from './challenge.ts';
 import type { Discovered } from './discover.ts';
 import type { KeptClient, KeptSignIn, SignInTarget, SignInWay } from './port.ts';
+import type { Prover } from './proof.ts';
 import type { Reach } from './reach.ts';
 
 /** Where a server does not say how long its token is good. */
@@ -14,12 +15,21 @@ type Tokens = Pick<KeptSignIn, 'accessToken' | 'obtainedAt' | 'expiresAt' | 'ref
   readonly scopes: readonly string[];
 };
 
+interface Obtained {
+  readonly now: number;
+  /** Scopes. */
+  readonly asked: readonly string[];
+  /** Whether a key of ours was shown with the request. */
+  readonly isBound: boolean;
+}
+
 /** What is kept of an answer of a token endpoint. Fails with `auth/bad-answer` for a token that no header can carry. */
-export function tokensOf(
-  answer: oauth.TokenEndpointResponse,
-  { now, asked }: { readonly now: number; readonly asked: readonly string[] },
-): Tokens {
+export function tokensOf(answer: oauth.TokenEndpointResponse, { now, asked, isBound }: Obtained): Tokens {
   const { access_token: accessToken, expires_in: life = USUAL_LIFE_S, refresh_token: refreshToken } = answer;
+  if (answer.token_type === 'dpop' && !isBound)
+    throw new SkepError('auth/bad-answer', {
+      message: 'the access token is bound to a key that is not ours',
+    });
   // It becomes the value of a header (RFC 6750 §2.1).
   if (!/^[\w.~+/-]+=*$/u.test(accessToken))
     throw new SkepError('auth/bad-answer', {
@@ -41,11 +51,12 @@ interface SignedIn {
   readonly found: Discovered;
   readonly client: KeptClient;
   readonly reach: Pick<Reach, 'mayBePrivate'>;
+  readonly prover?: Prover | undefined;
 }
 
 /** A sign-in as it is kept. */
 export function keptOf(
-  { target, way, found, client, reach }: SignedIn,
+  { target, way, found, client, reach, prover }: SignedIn,
   answer: oauth.TokenEndpointResponse,
   now: number,
 ): KeptSignIn {
@@ -61,16 +72,10 @@ export function keptOf(
     client,
     resourceIndicator,
     stepUp,
-    ...tokensOf(answer, { now, asked: found.scopes }),
+    proofKey: answer.token_type === 'dpop' ? prover?.key : undefined,
+    ...tokensOf(answer, { now, asked: found.scopes, isBound: prover !== undefined }),
   };
 }
-
-/** The client as the library wants it; clocks may differ by some minutes. */
-export function libraryClient({ id }: KeptClient): oauth.Client {
-  return { client_id: id, [oauth.clockTolerance]: CLOCK_TOLERANCE_S };
-}
-
-const CLOCK_TOLERANCE_S = 300;
 
 /** The answer without an identity token, where nobody asks who it is about: a new one need not be checked then. */
 export async function withoutIdentity(answer: Response): Promise<Response> {

@@ -102,6 +102,8 @@ export interface KeptSignIn {
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number | undefined;
   readonly refreshToken?: string | undefined;
+  /** The private key that the tokens are bound to (RFC 9449), a JWK in JSON; absent for bearer tokens. */
+  readonly proofKey?: string | undefined;
   /** Who signed in, where the server said so. */
   readonly subject?: string | undefined;
   /** What the resource wanted besides, when it refused a token with `insufficient_scope`; the next sign-in asks for it. */
@@ -158,11 +160,17 @@ export interface TokenSource {
    * `retryAfterSeconds` in its detail) while the authorization server does not answer.
    */
   readonly token: () => Promise<string>;
+  /** The headers that show the token with one request to the resource: also where it is no bearer token. Errors as `token`. */
+  readonly headersFor: (request: {
+    readonly method: string;
+    readonly url: URL;
+  }) => Promise<Record<string, string>>;
   /**
    * Tells that the resource refused a token, with 401, or with 403 for want of scopes. The token to try once more; undefined where
-   * there is no other. `challenge` is the answer's `WWW-Authenticate`; the scopes it wants are kept for the next sign-in.
+   * there is no other. `challenge` is the answer's `WWW-Authenticate`; the scopes it wants are kept for the next sign-in. `nonce` is
+   * its `DPoP-Nonce`: the same token is good then, with new headers.
    */
-  readonly refused: (token: string, challenge?: string) => Promise<string | undefined>;
+  readonly refused: (token: string, challenge?: string, nonce?: string) => Promise<string | undefined>;
   readonly state: () => SignInState;
   /** Ends timers. A refresh under way goes on, because what it gets must be kept. Idempotent. */
   readonly close: () => void;

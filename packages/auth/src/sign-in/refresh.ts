@@ -2,8 +2,10 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { libraryClient, resourceParameter, tokensOf, withoutIdentity } from './obtained.ts';
+import { libraryClient } from './library-client.ts';
+import { resourceParameter, tokensOf, withoutIdentity } from './obtained.ts';
 import type { KeptSignIn, SignInServices } from './port.ts';
+import { bindingTo, keptProver, type Prover } from './proof.ts';
 import { openReach, type Reach } from './reach.ts';
 import { tokensUnattended, type UnattendedTarget } from './unattended-ways.ts';
 
@@ -29,9 +31,10 @@ export function isFresh({ accessToken, obtainedAt, expiresAt }: KeptSignIn, now:
 export async function refresh(kept: KeptSignIn, services: RefreshServices): Promise<KeptSignIn> {
   const { clock, target = {} } = services;
   const reach = await openReach({ resource: kept.resource, ...target }, services, kept.mayBePrivate);
-  const answer = await ask(kept, target, reach);
+  const prover = kept.proofKey === undefined ? undefined : await keptProver(kept.proofKey, kept.client);
+  const answer = await ask(kept, target, { reach, prover });
   const now = clock.now();
-  const tokens = tokensOf(answer, { now, asked: kept.scopes });
+  const tokens = tokensOf(answer, { now, asked: kept.scopes, isBound: prover !== undefined });
   // A server that gives no new refresh token means the old one to be used on.
   const refreshToken = tokens.refreshToken ?? kept.refreshToken;
   return { ...kept, ...tokens, refreshToken, subject: kept.subject };
@@ -40,7 +43,7 @@ export async function refresh(kept: KeptSignIn, services: RefreshServices): Prom
 async function ask(
   kept: KeptSignIn,
   target: UnattendedTarget,
-  reach: Reach,
+  { reach, prover }: { readonly reach: Reach; readonly prover: Prover | undefined },
 ): Promise<oauth.TokenEndpointResponse> {
   const { way, client, scopes, resourceIndicator: resource, refreshToken } = kept;
   const server = { issuer: kept.issuer, token_endpoint: kept.tokenEndpoint };
@@ -55,7 +58,7 @@ async function ask(
   const library = libraryClient(client);
   return exchangeWith(server, [refreshToken, kept.accessToken, client.secret], async () => {
     const additionalParameters = resourceParameter(resource);
-    const options = { ...reach.options, additionalParameters };
+    const options = { ...reach.options, ...bindingTo(prover), additionalParameters };
     const answer = await oauth.refreshTokenGrantRequest(server, library, auth, refreshToken, options);
     return oauth.processRefreshTokenResponse(server, library, await withoutIdentity(answer));
   });

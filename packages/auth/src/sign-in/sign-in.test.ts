@@ -95,17 +95,19 @@ describe('the sign-in by browser', () => {
     const kept = await browse(world, {
       authorizeUrl: `${origin}/authorize`,
       tokenUrl: `${origin}/token`,
-      clientId: 'mine',
+      clientId: 'my-client',
       clientSecret: 'my secret',
     });
     expect(kept).toMatchObject({
-      client: { id: 'mine', authMethod: 'client_secret_basic' },
+      client: { id: 'my-client', authMethod: 'client_secret_basic' },
       refreshToken: 'r',
     });
     expect(world.server.asked.map(({ url }) => url.pathname)).toEqual(['/authorize', '/token']);
     expect(world.resource.of('GET /mcp')).toEqual([]);
     const [asked] = world.server.of('POST /token');
-    expect(asked?.headers['authorization']).toBe(`Basic ${Buffer.from('mine:my+secret').toString('base64')}`);
+    expect(asked?.headers['authorization']).toBe(
+      `Basic ${Buffer.from('my-client:my+secret').toString('base64')}`,
+    );
   });
 
   test('asks for the given scopes, else those of the challenge, else those of the resource', async () => {

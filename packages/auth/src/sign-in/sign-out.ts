@@ -2,7 +2,7 @@ import * as oauth from 'oauth4webapi';
 import { causeText } from '../token/outcome.ts';
 import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { libraryClient } from './obtained.ts';
+import { libraryClient } from './library-client.ts';
 import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
 import { openReach } from './reach.ts';
 

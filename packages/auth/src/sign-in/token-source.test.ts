@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
+import { decodeJwt } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { memoryStore } from './memory-store.fixture.ts';
 import type { KeptSignIn, SignInState, SignInStore, TokenSource } from './port.ts';
+import { createProver } from './proof.ts';
 import { createTokenSource, type TokenSourceServices } from './token-source.ts';
 import { createSignInFetch } from './sign-in-fetch.ts';
 import { startWorld, tokens, type World } from './world.fixture.ts';
@@ -373,5 +376,43 @@ describe('a token that the resource refuses', () => {
     expect(keptIn(bench).wanted).toEqual(['b', 'c']);
     expect(await source.token()).toBe(old);
     expect(bench.refreshes()).toBe(0);
+    bench.store.kept.set(KEY, { ...keptIn(bench), accessToken: 'with-more' });
+    expect(await source.refused(old, header)).toBe('with-more');
+    expect(await source.token()).toBe('with-more');
+  });
+});
+
+describe('a token that is bound to a key', () => {
+  test('is shown with a proof for each request, under the nonce that the resource asked for, and refreshed with that key', async () => {
+    const client = { id: 'mine', authMethod: 'none' } as const;
+    const { key } = await createProver(client);
+    await using bench = await openBench({ client, proofKey: key });
+    bench.world.server.on.set('POST /token', ({ headers }) => {
+      const nonce = headers['dpop'] === undefined ? undefined : decodeJwt(String(headers['dpop']))['nonce'];
+      if (nonce === 'of-server') return { body: { ...tokens('next'), token_type: 'DPoP' } };
+      return { status: 400, headers: { 'dpop-nonce': 'of-server' }, body: { error: 'use_dpop_nonce' } };
+    });
+    const source = bench.source();
+    const request = { method: 'POST', url: new URL(`${bench.world.target.resource}?a=b`) };
+    const claims = async () => decodeJwt((await source.headersFor(request))['dpop'] ?? '');
+    const token = await source.token();
+    expect(await source.headersFor(request)).toMatchObject({ authorization: `DPoP ${token}` });
+    const [first, second] = [await claims(), await claims()];
+    expect(first).toMatchObject({ htm: 'POST', htu: bench.world.target.resource });
+    expect(first['ath']).toBe(createHash('sha256').update(token).digest('base64url'));
+    expect(first.jti).not.toBe(second.jti);
+    expect(await source.refused(token, 'DPoP error="use_dpop_nonce"', 'of-resource')).toBe(token);
+    expect((await claims())['nonce']).toBe('of-resource');
+    bench.clock.pass(HOUR);
+    expect(await source.token()).not.toBe(token);
+    expect(keptIn(bench)).toMatchObject({ proofKey: key, refreshToken: 'next' });
+    bench.store.kept.set(KEY, { ...keptIn(bench), proofKey: '{"kty":"none"}', expiresAt: 0 });
+    await expect(bench.source().token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+  });
+
+  test('of a server that binds it to a key that nobody showed is not taken', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    bench.world.server.on.set('POST /token', () => ({ body: { ...tokens('r'), token_type: 'DPoP' } }));
+    await expect(bench.source().token()).rejects.toMatchObject({ code: 'auth/unavailable' });
   });
 });

@@ -4,6 +4,8 @@ import type { Timer } from '@skep/core/time/clock.ts';
 import { causeText } from '../token/outcome.ts';
 import { tokenChallenge } from './challenge.ts';
 import type { KeptSignIn, SignInServices, SignInState, SignInStore, TokenSource } from './port.ts';
+import { keptProver, type ProvedRequest, type Prover } from './proof.ts';
+import { parsedUrl } from './reach.ts';
 import { isFresh, refresh, type RefreshServices } from './refresh.ts';
 import { union, wantedBy } from './scopes.ts';
 
@@ -46,7 +48,8 @@ export function createTokenSource(
   const source = new Source(key, store, services);
   return {
     token: () => source.token(),
-    refused: (token, challenge) => source.refused(token, challenge),
+    headersFor: (request) => source.headersFor(request),
+    refused: (token, challenge, nonce) => source.refused(token, { challenge, nonce }),
     state: () => source.state,
     close: () => source.close(),
   };
@@ -62,6 +65,12 @@ const PERMANENT: ReadonlySet<Code> = new Set([
 const RETRY_AFTER_S = 10;
 /** A token that is refused sooner after it was given is not refused because it is old. */
 const TOO_NEW_MS = 10_000;
+
+/** What the answer says that refused a token. */
+interface Refusal {
+  readonly challenge?: string | undefined;
+  readonly nonce?: string | undefined;
+}
 
 /** Refreshes that failed for a while. */
 interface Outage {
@@ -84,6 +93,7 @@ class Source {
   /** What a refresh gave that could not be stored; its old token may be worth nothing any more. */
   #unsaved: { readonly from: KeptSignIn; readonly to: KeptSignIn } | undefined;
   #timer: Timer | undefined;
+  #prover: Prover | undefined;
   #isClosed = false;
 
   constructor(key: string, store: SignInStore, services: TokenSourceServices) {
@@ -93,17 +103,29 @@ class Source {
   }
 
   async token(): Promise<string> {
-    const kept = this.#kept ?? (await this.#read());
-    const good = isFresh(kept, this.#now()) && this.#ended === undefined ? kept : await this.#renewed(kept);
-    return tokenIn(good);
+    return tokenIn(await this.#good());
   }
 
-  async refused(token: string, header?: string): Promise<string | undefined> {
+  async headersFor(request: ProvedRequest): Promise<Record<string, string>> {
+    const kept = await this.#good();
+    const token = tokenIn(kept);
+    const prover = await this.#proverOf(kept);
+    return prover === undefined ? { authorization: `Bearer ${token}` } : prover.headersFor(token, request);
+  }
+
+  async refused(token: string, { challenge: header, nonce }: Refusal): Promise<string | undefined> {
     try {
-      const kept = this.#kept ?? (await this.#read());
-      const wanted = wantedBy(header === undefined ? undefined : await tokenChallenge(header));
+      const kept = await this.#store.read(this.#key);
+      if (kept === undefined) throw this.#end(new SkepError('auth/not-signed-in'));
+      // Somebody refreshed, or signed in with more scopes, meanwhile.
+      if (kept.accessToken !== token) return tokenIn(await this.#adopt(kept));
+      const challenge = header === undefined ? undefined : await tokenChallenge(header);
+      const wanted = wantedBy(challenge);
       if (wanted !== undefined) return await this.#want(wanted);
-      if (kept.accessToken !== token) return await this.token();
+      if (challenge?.error === 'use_dpop_nonce' && nonce !== undefined) {
+        await (await this.#proverOf(kept))?.learn(nonce, parsedUrl(kept.resource));
+        return token;
+      }
       if (this.#now() - (kept.obtainedAt ?? 0) < TOO_NEW_MS) return undefined;
       return tokenIn(await this.#refresh(kept));
     } catch (error) {
@@ -119,6 +141,19 @@ class Source {
   close(): void {
     this.#isClosed = true;
     this.#timer?.cancel();
+  }
+
+  async #good(): Promise<KeptSignIn> {
+    const kept = this.#kept ?? (await this.#read());
+    const isGoodNow = isFresh(kept, this.#now()) && this.#ended === undefined;
+    return isGoodNow ? kept : this.#renewed(kept);
+  }
+
+  /** Remembered, because it knows the nonces of the resource. */
+  async #proverOf({ proofKey, client }: KeptSignIn): Promise<Prover | undefined> {
+    if (proofKey === undefined) return undefined;
+    if (this.#prover?.key !== proofKey) this.#prover = await keptProver(proofKey, client);
+    return this.#prover;
   }
 
   #now(): number {

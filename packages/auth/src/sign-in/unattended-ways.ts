@@ -2,7 +2,8 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import { libraryClient, resourceParameter } from './obtained.ts';
+import { libraryClient } from './library-client.ts';
+import { resourceParameter } from './obtained.ts';
 import type { Assertion, KeptClient, SignInTarget } from './port.ts';
 import { parsedUrl, type Reach } from './reach.ts';
 

@@ -95,10 +95,15 @@ function requestFor(subject: string, settings: ExchangeSettings): Parameters<Iss
     'content-type': 'application/x-www-form-urlencoded',
   };
   if (clientId !== undefined && clientSecret !== undefined) {
-    const login = [clientId, clientSecret].map(formEncoded).join(':');
-    headers['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`;
+    headers['authorization'] = basicLogin(clientId, clientSecret);
   } else if (clientId !== undefined) body.set('client_id', clientId);
   return { method: 'POST', headers, body };
+}
+
+/** The login of a client (RFC 6749 §2.3.1), with nothing encoded that a form does not: many servers never decode it. */
+export function basicLogin(clientId: string, clientSecret: string): string {
+  const login = [clientId, clientSecret].map(formEncoded).join(':');
+  return `Basic ${Buffer.from(login).toString('base64')}`;
 }
 
 function formEncoded(text: string): string {
