@@ -9,7 +9,7 @@ import { libraryClient } from './library-client.ts';
 import { keptOf, resourceParameter, withoutIdentity } from './obtained.ts';
 import type { KeptClient, KeptSignIn, Person, SignInServices, SignInTarget } from './port.ts';
 import { bindingTo, createProver, type Prover } from './proof.ts';
-import type { Reach } from './reach.ts';
+import { pageAt, type Reach } from './reach.ts';
 import { redirectUri } from './register.ts';
 
 interface Way {
@@ -112,10 +112,10 @@ interface OneTime {
 
 /** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2.1. Parameters of the operator replace none of these. */
 async function addressFor(
-  { target, found, client }: Asking,
+  { target, found, client, reach }: Asking,
   { state, verifier, redirect }: OneTime,
 ): Promise<string> {
-  const address = new URL(found.server.authorization_endpoint ?? '');
+  const address = pageAt(found.server.authorization_endpoint ?? '', reach);
   const scope = found.scopes.join(' ');
   const parameters = {
     ...target.authorizeParams,

@@ -1,12 +1,13 @@
 import * as oauth from 'oauth4webapi';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
 import type { Discovered } from './discover.ts';
 import { exchangeWith } from './oauth-failure.ts';
 import { libraryClient } from './library-client.ts';
 import { keptOf, resourceParameter } from './obtained.ts';
 import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
-import type { Reach } from './reach.ts';
+import { pageAt, type Reach } from './reach.ts';
 
 interface Way {
   readonly target: SignInTarget;
@@ -38,7 +39,12 @@ export async function signInByDevice({ target, found, chosen, reach, services }:
     const answer = await oauth.deviceAuthorizationRequest(server, library, auth, parameters, reach.options);
     return oauth.processDeviceAuthorizationResponse(server, library, answer);
   });
-  person.showCode(code.verification_uri, code.user_code, code.verification_uri_complete);
+  const whole = code.verification_uri_complete;
+  person.showCode(
+    pageAt(code.verification_uri, reach).href,
+    printable(code.user_code),
+    whole === undefined ? undefined : pageAt(whole, reach).href,
+  );
   const lifeMs = Math.min(code.expires_in, MAX_LIFE_S) * 1_000;
   const until = clock.now() + Math.min(lifeMs, timeoutMs);
   const secrets = [code.device_code, client.secret];

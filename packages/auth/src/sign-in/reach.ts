@@ -2,6 +2,7 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { shownUrl } from '@skep/core/fetch/requester.ts';
 import { withPlainNames } from '@skep/core/json/scan.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { IssuerRequest } from '../token/issuer-fetch.ts';
 import type { SignInServices, SignInTarget } from './port.ts';
 import type { SignInFetch } from './sign-in-fetch.ts';
@@ -73,6 +74,20 @@ export function parsedUrl(text: string): URL {
   if (url === null || !/^https?:$/u.test(url.protocol))
     throw new SkepError('fetch/invalid-url', { message: `"${text.slice(0, 200)}" is no http or https URL` });
   return url;
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * A page that a server names for a person to visit: other schemes start programs, and what is typed into a page in the clear is
+ * read by others. Fails with `auth/bad-metadata`.
+ */
+export function pageAt(text: string, { mayBePrivate }: Pick<Reach, 'mayBePrivate'>): URL {
+  const url = URL.parse(text);
+  const isHere = url !== null && LOOPBACK.has(url.hostname);
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && (isHere || mayBePrivate))) return url;
+  const message = `the server sends people to "${printable(text.slice(0, 200))}", which is no https page`;
+  throw new SkepError('auth/bad-metadata', { message });
 }
 
 async function readFollowing(first: string, send: Reach['send']): Promise<Response> {

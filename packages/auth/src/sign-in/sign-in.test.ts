@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { listen } from '@skep/core/fetch/listen.ts';
+import { forged } from '../token/tokens.fixture.ts';
 import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
 import { signIn } from './sign-in.ts';
 import { browsingPerson, comeBack, servicesWith, startWorld, tokens, type World } from './world.fixture.ts';
@@ -198,6 +199,54 @@ describe('the sign-in by browser', () => {
     expect(page?.text).not.toContain('<b>');
   });
 });
+
+describe('an identity token', () => {
+  const answerWith = (world: World, changes: object): void => {
+    const seconds = Math.floor(Date.now() / 1_000);
+    const claims = {
+      iss: world.server.origin,
+      aud: 'mine',
+      sub: 'alice',
+      iat: seconds,
+      exp: seconds + 60,
+      ...changes,
+    };
+    const id_token = forged({ alg: 'RS256' }, claims);
+    world.server.on.set('POST /token', () => ({ body: { ...tokens('r'), id_token } }));
+  };
+
+  test('says who signed in, by a clock that may be some minutes off', async () => {
+    await using world = await startWorld();
+    answerWith(world, { exp: Math.floor(Date.now() / 1_000) - 240 });
+    expect(await browse(world, { clientId: 'mine' })).toMatchObject({ subject: 'alice' });
+  });
+
+  test.each([
+    ['of another time', { exp: 1_000 }, 'compare its clock with that of this machine'],
+    ['of another issuer', { iss: 'https://evil.test' }, 'the standard does not allow'],
+    ['for another client', { aud: 'other' }, 'the standard does not allow'],
+  ])('%s ends the sign-in', async (_name, changes, said) => {
+    await using world = await startWorld();
+    answerWith(world, changes);
+    await expect(browse(world, { clientId: 'mine' })).rejects.toMatchObject({
+      code: 'auth/bad-answer',
+      message: expect.stringContaining(said) as string,
+    });
+  });
+});
+
+test.each(['file:///etc/passwd', 'javascript:alert(1)', 'ms-settings:x', '\u001B[31m:'])(
+  'nobody is sent to %j',
+  async (page) => {
+    await using world = await startWorld();
+    world.metadata['authorization_endpoint'] = page;
+    world.metadata['device_authorization_endpoint'] = `${world.server.origin}/device`;
+    const shown: string[] = [];
+    const person = { show: (address: string) => void shown.push(address) };
+    await expect(browse(world, {}, { person })).rejects.toMatchObject({ code: 'auth/bad-metadata' });
+    expect(shown).toEqual([]);
+  },
+);
 
 describe('the client identity', () => {
   test('of an earlier sign-in is used again with the same server, on its port', async () => {
