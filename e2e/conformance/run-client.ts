@@ -53,8 +53,14 @@ export async function runClientScenario(
     const isNewest = suite === 'next' && revisions.includes(NEWEST);
     const { code } = await runTool(path.join(repoRoot, TOOLS[suite]), [
       'client',
-      ...['--command', `${process.execPath} ${path.join(repoRoot, program)}`],
-      ...['--scenario', name, '--timeout', '60000', '-o', folder],
+      '--command',
+      `${process.execPath} ${path.join(repoRoot, program)}`,
+      '--scenario',
+      name,
+      '--timeout',
+      '60000',
+      '-o',
+      folder,
       ...(isNewest ? ['--spec-version', NEWEST] : []),
     ]);
     const file = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((one) =>

@@ -5,7 +5,7 @@ import { basicLogin } from '../token/exchange.ts';
 import type { Discovered } from './discover.ts';
 import type { ClientKey, KeptClient, KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
 import type { Reach } from './reach.ts';
-import { registerClient, renewClient } from './register.ts';
+import { isRegistered, registerClient, renewClient } from './register.ts';
 
 /** Who the client says that it is, and how that came about. */
 export interface ChosenClient {
@@ -58,7 +58,8 @@ interface Registering extends Pick<SignInServices, 'clock' | 'log'> {
 }
 
 /**
- * The client to sign in with: registers one where that was chosen, and renews a registration whose secret ends within a day. Errors as
+ * The client to sign in with: registers one where that was chosen or its server has forgotten it, and renews a registration whose
+ * secret ends within a day, or that allows too little. Errors as
  * `registerClient`.
  */
 export async function readyClient(
@@ -69,8 +70,11 @@ export async function readyClient(
   const registration = { server: found.server, way, scopes: found.scopes, callbackPort };
   const { client } = chosen;
   if (client === undefined) return registerClient(registration, reach);
-  const end = client.registered?.secretExpiresAt ?? Infinity;
-  if (end - clock.now() > DAY_MS) return client;
+  const { secretExpiresAt: end = Infinity, scopes: allowed } = client.registered ?? {};
+  // A server shows its own page for a client that it does not know, and nobody would come back from there.
+  if (!(await isRegistered(client, reach))) return registerClient(registration, reach);
+  const isEnough = allowed === undefined || found.scopes.every((one) => allowed.includes(one));
+  if (isEnough && end - clock.now() > DAY_MS) return client;
   try {
     return await renewClient(client, registration, reach);
   } catch (error) {

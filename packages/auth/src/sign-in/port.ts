@@ -76,6 +76,8 @@ export interface KeptClient {
         readonly secretExpiresAt?: number | undefined;
         /** The port of its redirect URI. */
         readonly callbackPort?: number | undefined;
+        /** All that it may ask for; absent where the registration did not say. */
+        readonly scopes?: readonly string[] | undefined;
       }
     | undefined;
 }

@@ -2,6 +2,7 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import { scopesOf } from './challenge.ts';
 import { exchangeWith } from './oauth-failure.ts';
 import type { AuthMethod, KeptClient, SignInWay } from './port.ts';
 import type { Reach } from './reach.ts';
@@ -16,6 +17,8 @@ export interface Registration {
 
 /** Statuses of endpoints that are not there (RFC 9110 §15). */
 const NOT_OFFERED: ReadonlySet<number> = new Set([404, 405, 501]);
+/** What a registration endpoint answers for a client that it does not know (RFC 7592 §2.1). */
+const FORGOTTEN: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 const GRANTS: Readonly<Record<SignInWay, string>> = {
   browser: 'authorization_code',
   device: 'urn:ietf:params:oauth:grant-type:device_code',
@@ -31,7 +34,7 @@ export function redirectUri(port: number): string {
  * Registers a client (RFC 7591). Fails with `auth/client-needed` where the server registers none, and as `exchangeWith`.
  */
 export async function registerClient(registration: Registration, reach: Reach): Promise<KeptClient> {
-  const { server, callbackPort } = registration;
+  const { server } = registration;
   if (typeof server.registration_endpoint !== 'string') throw clientNeeded(server);
   const metadata = metadataFor(registration);
   const body = await exchangeWith(server, [], async () => {
@@ -39,17 +42,26 @@ export async function registerClient(registration: Registration, reach: Reach): 
     if (NOT_OFFERED.has(answer.status)) throw clientNeeded(server);
     return oauth.processDynamicClientRegistrationResponse(await asConform(answer));
   });
-  return asClient(body, metadata.token_endpoint_auth_method, callbackPort);
+  return asClient(body, metadata.token_endpoint_auth_method, registration);
 }
 
-/** Renews a registration whose secret ends soon (RFC 7592 §2.2). Fails with `auth/client-refused` where the server does not. */
+/** Whether the server still knows a client (RFC 7592 §2.1); true where it cannot be asked. */
+export async function isRegistered({ registered }: KeptClient, reach: Reach): Promise<boolean> {
+  const { uri, token } = registered ?? {};
+  if (uri === undefined || token === undefined) return true;
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+  const answer = await reach.send(uri, { headers }).catch(() => undefined);
+  return answer === undefined || !FORGOTTEN.has(answer.status);
+}
+
+/** Renews a registration whose secret ends soon, or that lacks scopes (RFC 7592 §2.2). Fails with `auth/client-refused` where the server does not. */
 export async function renewClient(
   client: KeptClient,
   registration: Registration,
   reach: Reach,
 ): Promise<KeptClient> {
   const { uri, token } = client.registered ?? {};
-  const { server, callbackPort } = registration;
+  const { server } = registration;
   if (uri === undefined || token === undefined) throw new SkepError('auth/client-refused');
   const answer = await reach.send(uri, {
     method: 'PUT',
@@ -66,7 +78,7 @@ export async function renewClient(
       message: `"${server.issuer}" did not renew the client: it answered with status ${answer.status}`,
     });
   const whole = { registration_access_token: token, registration_client_uri: uri, ...body };
-  return asClient(whole, client.authMethod, callbackPort);
+  return asClient(whole, client.authMethod, registration);
 }
 
 function clientNeeded(server: oauth.AuthorizationServer): SkepError {
@@ -111,7 +123,7 @@ async function asConform(answer: Response): Promise<Response> {
 function asClient(
   body: Readonly<Record<string, unknown>>,
   asked: AuthMethod,
-  callbackPort: number | undefined,
+  { callbackPort, scopes }: Registration,
 ): KeptClient {
   const { client_id: id, client_secret: secret, client_secret_expires_at: end } = body;
   const method = methodOf(body['token_endpoint_auth_method']) ?? asked;
@@ -126,6 +138,7 @@ function asClient(
       token: text(body['registration_access_token']),
       secretExpiresAt: typeof end === 'number' && end > 0 ? end * 1_000 : undefined,
       callbackPort,
+      scopes: scopesOf(text(body['scope'])) ?? (scopes.length === 0 ? undefined : scopes),
     },
   };
 }

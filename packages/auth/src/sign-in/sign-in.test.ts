@@ -319,6 +319,7 @@ describe('the client identity', () => {
       authMethod: 'client_secret_basic',
       registered,
     } as const;
+    world.server.on.set('GET /register/1', () => ({ body: {} }));
     world.server.on.set('PUT /register/1', ({ body, headers }) => {
       expect(headers['authorization']).toBe('Bearer registration-token');
       const whole = {
@@ -337,6 +338,30 @@ describe('the client identity', () => {
     world.server.on.set('PUT /register/1', () => ({ status: 403 }));
     const third = await browse(world, {}, { kept: { ...first, client } });
     expect(third.client.id).toMatch(/^client-/u);
+  });
+
+  test('that its server has forgotten is registered anew before anybody is sent there', async () => {
+    await using world = await startWorld();
+    const uri = `${world.server.origin}/register/1`;
+    const first = await browse(world);
+    const client = { ...first.client, registered: { uri, token: 'registration-token' } };
+    world.server.on.set('GET /register/1', () => ({ body: {} }));
+    expect((await browse(world, {}, { kept: { ...first, client } })).client.id).toBe(first.client.id);
+    world.server.on.set('GET /register/1', () => ({ status: 503 }));
+    expect((await browse(world, {}, { kept: { ...first, client } })).client.id).toBe(first.client.id);
+    world.server.on.set('GET /register/1', () => ({ status: 401 }));
+    expect((await browse(world, {}, { kept: { ...first, client } })).client.id).not.toBe(first.client.id);
+  });
+
+  test('that was registered for less is registered for all that is asked', async () => {
+    await using world = await startWorld();
+    const first = await browse(world, { scopes: ['a', 'b'] });
+    expect(first.client.registered?.scopes).toEqual(['a', 'b']);
+    const second = await browse(world, { scopes: ['b'] }, { kept: first });
+    expect(second.client.id).toBe(first.client.id);
+    const third = await browse(world, { scopes: ['a', 'b', 'c'] }, { kept: second });
+    expect(third.client.id).not.toBe(first.client.id);
+    expect(third.client.registered?.scopes).toEqual(['a', 'b', 'c']);
   });
 
   test.each([

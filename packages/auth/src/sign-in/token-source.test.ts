@@ -247,6 +247,14 @@ describe('a refresh that fails for good', () => {
   });
 });
 
+test('a client that its server refuses is not kept as one to sign in with', async () => {
+  const client = { id: 'mine', authMethod: 'none', registered: { callbackPort: 1 } } as const;
+  await using bench = await openBench({ expiresAt: 0, client });
+  bench.world.server.on.set('POST /token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+  await expect(bench.source().token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+  expect(keptIn(bench).client).toEqual({ id: 'mine', authMethod: 'none', registered: undefined });
+});
+
 describe('a refresh that fails for a while', () => {
   test.each<[string, () => { status?: number; body?: unknown }]>([
     ['with 503', () => ({ status: 503 })],

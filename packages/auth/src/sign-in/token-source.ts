@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Timer } from '@skep/core/time/clock.ts';
 import { causeText } from '../token/outcome.ts';
@@ -217,7 +217,19 @@ class Source {
       this.#recover(kept);
       return kept;
     } catch (error) {
+      if (hasCode(error, 'auth/client-refused')) await this.#forgetClient();
       throw this.#failed(error);
+    }
+  }
+
+  /** The next sign-in registers anew; the same client would lead a person to a page from which nobody comes back. */
+  async #forgetClient(): Promise<void> {
+    const forget = (stored: KeptSignIn | undefined): KeptSignIn | undefined =>
+      stored && { ...stored, client: { ...stored.client, registered: undefined } };
+    try {
+      await this.#store.change(this.#key, (stored) => Promise.resolve(forget(stored)));
+    } catch (error) {
+      this.#services.log.warn({ reason: causeText(error) }, 'a client that is refused stays registered here');
     }
   }
 
