@@ -261,6 +261,20 @@ describe('documents from real servers', () => {
     expect(found.server.issuer).toBe(world.server.origin);
   });
 
+  test('are waited for no longer than somebody wants to', async () => {
+    await using world = await startWorld();
+    const abort = new AbortController();
+    for (const path of ['oauth-authorization-server', 'oauth-protected-resource'])
+      world.resource.on.set(`GET /${WELL_KNOWN}/${path}`, () => new Promise(() => undefined));
+    world.resource.on.set(`GET /${WELL_KNOWN}/oauth-protected-resource/mcp`, () => {
+      abort.abort(new Error('Ctrl-C'));
+      return new Promise(() => undefined);
+    });
+    await using services = servicesWith({ challenge: 'Bearer', signal: abort.signal });
+    await expect(find(world.target, services)).rejects.toThrow('Ctrl-C');
+    expect(world.resource.asked).toHaveLength(1);
+  });
+
   test('that redirect on the same host are followed', async () => {
     await using world = await startWorld();
     const place = `/${WELL_KNOWN}/oauth-protected-resource/mcp`;

@@ -141,6 +141,9 @@ describe('the sign-in by browser', () => {
     await expect(browse(world, {}, { challenge, kept: third })).rejects.toMatchObject({
       code: 'auth/insufficient-scope',
     });
+    const asked = await browse(world, {}, { challenge: 'Bearer', kept: { ...third, wanted: ['write'] } });
+    expect(asked.scopes).toEqual(['read', 'write']);
+    expect(asked.wanted).toBeUndefined();
     const more = await browse(world, {}, { challenge: challenge.replace('write', 'admin'), kept: third });
     expect(more.stepUp).toEqual({ scopes: ['read', 'write', 'admin'], times: 1 });
   });

@@ -9,7 +9,7 @@ import type { KeptSignIn, SignInState, SignInStore, TokenSource } from './port.t
 import { createProver } from './proof.ts';
 import { createTokenSource, type TokenSourceServices } from './token-source.ts';
 import { createSignInFetch } from './sign-in-fetch.ts';
-import { startWorld, tokens, type World } from './world.fixture.ts';
+import { startWorld, tokens, type Answer, type World } from './world.fixture.ts';
 
 const KEY = 'one';
 const HOUR = 3_600_000;
@@ -256,8 +256,9 @@ test('a client that its server refuses is not kept as one to sign in with', asyn
 });
 
 describe('a refresh that fails for a while', () => {
-  test.each<[string, () => { status?: number; body?: unknown }]>([
+  test.each<[string, () => Answer | Promise<Answer>]>([
     ['with 503', () => ({ status: 503 })],
+    ['with nothing, ever', () => new Promise(() => undefined)],
     ['with 429', () => ({ status: 429, body: { error: 'rate' } })],
     ['with 400 that gives no reason', () => ({ status: 400, body: {} })],
     ['with an answer that is none', () => ({ body: '<html>' })],
@@ -381,7 +382,12 @@ describe('a token that the resource refuses', () => {
     const old = await source.token();
     const header = 'Bearer error="insufficient_scope", scope="b c"';
     expect(await source.refused(old, header)).toBeUndefined();
-    expect(keptIn(bench).wanted).toEqual(['b', 'c']);
+    const kept = keptIn(bench);
+    expect(kept.wanted).toEqual(['b', 'c']);
+    await source.refused(old, header);
+    expect(keptIn(bench)).toBe(kept);
+    await source.refused(old, `Bearer error="insufficient_scope", scope="${'d '.repeat(3)}e"`);
+    expect(keptIn(bench).wanted).toEqual(['b', 'c', 'd', 'e']);
     expect(await source.token()).toBe(old);
     expect(bench.refreshes()).toBe(0);
     bench.store.kept.set(KEY, { ...keptIn(bench), accessToken: 'with-more' });

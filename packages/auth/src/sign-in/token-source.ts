@@ -63,6 +63,8 @@ const PERMANENT: ReadonlySet<Code> = new Set([
   'auth/not-signed-in',
 ]);
 const RETRY_AFTER_S = 10;
+/** A server that wants ever more does not fill the store. */
+const MAX_WANTED = 100;
 /** A token that is refused sooner after it was given is not refused because it is old. */
 const TOO_NEW_MS = 10_000;
 
@@ -121,7 +123,7 @@ class Source {
       if (kept.accessToken !== token) return tokenIn(await this.#adopt(kept));
       const challenge = header === undefined ? undefined : await tokenChallenge(header);
       const wanted = wantedBy(challenge);
-      if (wanted !== undefined) return await this.#want(wanted);
+      if (wanted !== undefined) return await this.#want(wanted, kept);
       if (challenge?.error === 'use_dpop_nonce' && nonce !== undefined) {
         await (await this.#proverOf(kept))?.learn(nonce, parsedUrl(kept.resource));
         return token;
@@ -170,10 +172,10 @@ class Source {
   }
 
   /** The scopes are asked for when a person signs in the next time. */
-  async #want(scopes: readonly string[]): Promise<undefined> {
-    await this.#store.change(this.#key, (stored) =>
-      Promise.resolve(stored && { ...stored, wanted: union(stored.wanted ?? [], scopes) }),
-    );
+  async #want(scopes: readonly string[], { wanted }: KeptSignIn): Promise<undefined> {
+    if (wanted !== undefined && scopes.every((one) => wanted.includes(one))) return;
+    const all = union(wanted ?? [], scopes).slice(0, MAX_WANTED);
+    await this.#store.change(this.#key, (stored) => Promise.resolve(stored && { ...stored, wanted: all }));
   }
 
   /** A sign-in with a good token, refreshed or found in the store. While refreshing fails, the old token serves until it ends. */
