@@ -14,7 +14,7 @@ import {
 const proxyFor = (backend: Backend, steps: OptionalSteps = {}) => startProxy({ ...SETTINGS, backend, steps });
 
 /** A step that looks inside, so that no bytes are relayed. */
-const LOOKS_INSIDE: OptionalSteps = { audit: (_call, next) => next() };
+const LOOKS_INSIDE: OptionalSteps = { authorization: (_call, next) => next() };
 
 const SCENARIOS = 30;
 

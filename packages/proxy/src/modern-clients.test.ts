@@ -306,3 +306,47 @@ test('clients of both families use one id at once on one server, and hear their 
   });
   expect(await modern).toMatchObject({ id: 1, result: { echo: { name: 'modern' }, resultType: 'complete' } });
 });
+
+describe('arguments that a tool wants repeated in headers', () => {
+  const properties = {
+    region: { type: 'string', 'x-mcp-header': 'Region' },
+    n: { type: 'integer', 'x-mcp-header': 'N' },
+  };
+  const own: Script = (message, { reply }) => {
+    if (message.method !== 'tools/list') return undefined;
+    reply(message, {
+      resultType: 'complete',
+      tools: [{ name: 'deploy', inputSchema: { type: 'object', properties } }],
+    });
+    return 'handled';
+  };
+  const call = (args: object, headers: Record<string, string>) => {
+    const request = modernRequest('tools/call', { name: 'deploy', arguments: args });
+    return { ...request, headers: { ...request.headers, ...headers } };
+  };
+
+  test.each<[string, object, Record<string, string>, number]>([
+    ['as it is', { region: 'us' }, { 'Mcp-Param-Region': 'us' }, 200],
+    ['wrapped', { region: 'é' }, { 'mcp-param-region': '=?base64?w6k=?=' }, 200],
+    ['a number otherwise written', { n: 42 }, { 'Mcp-Param-N': '42.0' }, 200],
+    ['what is null, not', { region: null }, {}, 200],
+    ['what is not there', {}, { 'Mcp-Param-Region': 'us' }, 200],
+    ['another value', { region: 'us' }, { 'Mcp-Param-Region': 'eu' }, 400],
+    ['nothing', { region: 'us' }, {}, 400],
+    ['what cannot be read', { region: 'us' }, { 'Mcp-Param-Region': '=?base64?dX?=' }, 400],
+  ])('are checked for a server over a pipe: %s', async (_what, args, headers, status) => {
+    const server = scriptedServer(modernScript(own));
+    await using proxy = await runningProxy(server);
+    await askModern(proxy.url, modernRequest('tools/list'));
+    const answer = await askModern(proxy.url, call(args, headers));
+    expect(answer.status).toBe(status);
+    if (status === 400) expect(messagesIn(answer)).toMatchObject([{ id: 1, error: { code: -32020 } }]);
+    expect(server.received.filter(isCall)).toHaveLength(status === 200 ? 1 : 0);
+  });
+
+  test('of a tool that no modern client has listed are the server’s', async () => {
+    const server = scriptedServer(modernScript(own));
+    await using proxy = await runningProxy(server);
+    expect((await askModern(proxy.url, call({ region: 'us' }, {}))).status).toBe(200);
+  });
+});

@@ -3,9 +3,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
-import { ask, openStream, postJson, type Stream } from '../doubles/http-client.ts';
+import type { Step } from '../call/chain.ts';
+import { ask, messagesIn, openStream, postJson, type Stream } from '../doubles/http-client.ts';
+import { askModern, modernRequest } from '../doubles/modern.ts';
 import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
+import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
+import { LEGACY_VERSIONS } from '../message/protocol-version.ts';
 
 const echoing: Script = (message, { say, reply }) => {
   if (message.method !== 'tools/call') return undefined;
@@ -211,3 +215,24 @@ describe('where a client is told to post', () => {
     await new Promise((resolve) => door.close(resolve));
   });
 });
+
+describe.each(['in front of stdio', 'in front of itself', 'in front of itself, looked into'])(
+  '%s',
+  (where) => {
+    test('a modern client hears which revisions there are, and the server nothing', async () => {
+      await using http = await scriptedHttpServer('sse');
+      const server = where === 'in front of stdio' ? scriptedServer() : http;
+      const inside: Step = (_call, next) => next();
+      const steps = where.endsWith('looked into') ? { authorization: inside } : {};
+      await using proxy = await runningProxy(server, { mode: 'sse', steps });
+      for (const path of ['/sse', '/messages?session_id=x']) {
+        const refused = await askModern(`${proxy.origin}${path}`, modernRequest('server/discover'));
+        expect([refused.status, messagesIn(refused)]).toMatchObject([
+          400,
+          [{ id: 1, error: { code: -32022, data: { supported: LEGACY_VERSIONS, requested: '2026-07-28' } } }],
+        ]);
+      }
+      expect(server.received).toEqual([]);
+    });
+  },
+);

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Code } from '@skep/core/errors/codes.ts';
@@ -73,16 +74,18 @@ function headerMismatch(
   if (method !== message.method) return mismatch(method ?? '', message.method);
   const parameter = NAMED_PARAMETER.get(message.method);
   if (parameter === undefined) return undefined;
-  const name = decodeWrapped(single(headers['mcp-name'])?.trim() ?? '');
+  const name = unwrapped(single(headers['mcp-name'])?.trim() ?? '') ?? '';
   const wanted = memberAt(message.value, ['params', parameter]);
   if (name === wanted && name !== '') return undefined;
   return mismatch(name, typeof wanted === 'string' ? wanted : '');
 }
 
-/** Header values outside visible ASCII travel as `=?base64?…?=`. */
-function decodeWrapped(value: string): string {
-  const wrapped = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/u.exec(value);
-  return wrapped?.[1] === undefined ? value : Buffer.from(wrapped[1], 'base64').toString('utf8');
+/** What a header value says: one outside visible ASCII travels as `=?base64?…?=`. Undefined where that cannot be read. */
+export function unwrapped(value: string): string | undefined {
+  const inner = /^=\?base64\?(.*)\?=$/su.exec(value)?.[1];
+  if (inner === undefined) return value;
+  const bytes = Buffer.from(inner, 'base64');
+  return bytes.toString('base64') === inner && isUtf8(bytes) ? bytes.toString('utf8') : undefined;
 }
 
 /** The headers that a modern request has over HTTP. */

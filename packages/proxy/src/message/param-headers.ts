@@ -1,7 +1,7 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { findPath, rawAt } from '@skep/core/json/scan.ts';
-import { wrapped } from './era.ts';
+import { unwrapped, wrapped } from './era.ts';
 import { memberAt, type Request, type Response } from './json-rpc.ts';
 import { readList } from './list-answer.ts';
 
@@ -9,12 +9,15 @@ import { readList } from './list-answer.ts';
 interface Repeated {
   readonly path: readonly string[];
   readonly header: string;
+  /** Compared as numbers: `42` is `42.0`. */
+  readonly isNumber: boolean;
 }
 
 const KEY = 'x-mcp-header';
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/u;
 /** A number is none of the revision's, but there are servers that check it. */
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean', 'number']);
+const DECIMAL = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu;
 const MAX_TOOLS = 10_000;
 const MAX_HEADERS = 64;
 const MAX_DEPTH = 16;
@@ -37,19 +40,38 @@ export class RepeatedArguments {
   }
 
   /** The headers `Mcp-Param-…` of a call; none for an argument that is null, is not there, or that no header can hold. */
-  headersFor({ value, text }: Request): Readonly<Record<string, string>> {
-    const name = memberAt(value, ['params', 'name']);
-    const repeated = typeof name === 'string' ? this.#tools.get(name) : undefined;
-    if (repeated === undefined) return {};
-    const span = findPath(text, ['params', 'arguments']);
-    const given = span && parsedJson(rawAt(text, span));
+  headersFor(request: Request): Readonly<Record<string, string>> {
     return Object.fromEntries(
-      repeated.flatMap(({ path, header }) => {
-        const said = asText(memberAt(given, path));
-        return said === undefined ? [] : [[`Mcp-Param-${header}`, wrapped(said)]];
-      }),
+      this.#saidIn(request).map(({ header, said }) => [`Mcp-Param-${header}`, wrapped(said)]),
     );
   }
+
+  /** The header, in lower case, that a client has sent wrongly or not at all; undefined where all are as its call says. */
+  mismatchIn(request: Request, sent: Readonly<Record<string, string>>): string | undefined {
+    const wrong = this.#saidIn(request).find(({ header, said, isNumber }) => {
+      const value = sent[nameOf(header)];
+      const read = value === undefined ? undefined : unwrapped(value.trim());
+      if (read === undefined) return true;
+      return isNumber && DECIMAL.test(read) ? Number(read) !== Number(said) : read !== said;
+    });
+    return wrong && nameOf(wrong.header);
+  }
+
+  #saidIn({ value, text }: Request): readonly (Repeated & { readonly said: string })[] {
+    const name = memberAt(value, ['params', 'name']);
+    const repeated = typeof name === 'string' ? this.#tools.get(name) : undefined;
+    if (repeated === undefined) return [];
+    const span = findPath(text, ['params', 'arguments']);
+    const given = span && parsedJson(rawAt(text, span));
+    return repeated.flatMap((one) => {
+      const said = asText(memberAt(given, one.path));
+      return said === undefined ? [] : [{ ...one, said }];
+    });
+  }
+}
+
+function nameOf(header: string): string {
+  return `mcp-param-${header.toLowerCase()}`;
 }
 
 /** Those that a schema names on properties, and on properties of these. */
@@ -61,12 +83,16 @@ function repeatedIn(schema: unknown): readonly Repeated[] {
     for (const [name, property] of Object.entries(properties)) {
       const header = isRecord(property) && TYPES.has(property['type']) ? property[KEY] : undefined;
       if (typeof header === 'string' && TOKEN.test(header) && found.length < MAX_HEADERS)
-        found.push({ path: [...path, name], header });
+        found.push({ path: [...path, name], header, isNumber: isNumeric(property) });
       visit(property, [...path, name]);
     }
   };
   visit(schema, []);
   return found;
+}
+
+function isNumeric(property: unknown): boolean {
+  return isRecord(property) && (property['type'] === 'integer' || property['type'] === 'number');
 }
 
 function asText(value: unknown): string | undefined {

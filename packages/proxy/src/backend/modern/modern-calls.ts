@@ -3,8 +3,16 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { withoutEnvelope } from '../../message/envelope.ts';
-import { memberAt, requestOf, type JsonObject, type Request } from '../../message/json-rpc.ts';
+import {
+  errorOf,
+  memberAt,
+  requestOf,
+  type JsonObject,
+  type Request,
+  type Response,
+} from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
+import { RepeatedArguments } from '../../message/param-headers.ts';
 import { DEAF, told, type BackendPort, type Peer, type Waiter } from '../port.ts';
 import { oldestOfMost } from './give-way.ts';
 import { HeldCall, type Asking } from './held-call.ts';
@@ -26,6 +34,7 @@ export class ModernCalls {
   readonly #endings = new Map<Peer, () => void>();
   /** Streams that say what concerns everybody, with how to end them. */
   readonly #streams = new Map<Peer, () => void>();
+  readonly #repeated = new RepeatedArguments();
   /** Calls without a client that waits, by the `requestState` of its next request. */
   readonly #waiting = new Map<string, HeldCall>();
 
@@ -41,15 +50,45 @@ export class ModernCalls {
     this.#endings.set(peer, () => {
       isOver = true;
     });
-    const asking = { peer, request, waiter: once(waiter, () => this.#over(peer)) };
+    const asking = {
+      peer,
+      request,
+      waiter: this.#learning(
+        request,
+        once(waiter, () => this.#over(peer)),
+      ),
+    };
     this.#port.meet(peer).then(
       (met) => {
         if (isOver) return;
-        if (met.era === 'modern') this.#asIs(asking);
+        const wrong = this.#mismatchIn(request, peer);
+        if (wrong !== undefined) asking.waiter.finish(mismatch(request.id, wrong));
+        else if (met.era === 'modern') this.#asIs(asking);
         else this.#translated(asking, met.agreed);
       },
       (error: unknown) => asking.waiter.fail(codeOf(error)),
     );
+  }
+
+  /** What tools want repeated in headers is in their lists. */
+  #learning({ method }: Request, waiter: Waiter): Waiter {
+    if (method !== 'tools/list') return waiter;
+    return {
+      get carries() {
+        return waiter.carries;
+      },
+      send: (message) => waiter.send(message),
+      finish: (reply) => {
+        this.#repeated.learn(reply);
+        waiter.finish(reply);
+      },
+      fail: (code) => waiter.fail(code),
+    };
+  }
+
+  #mismatchIn(request: Request, { headers }: Peer): string | undefined {
+    if (request.method !== 'tools/call' || headers === undefined) return undefined;
+    return this.#repeated.mismatchIn(request, headers);
   }
 
   /** The client of that request has gone, which cancels it. */
@@ -139,6 +178,11 @@ export class ModernCalls {
   #forget(call: HeldCall): void {
     for (const [state, waiting] of this.#waiting) if (waiting === call) this.#waiting.delete(state);
   }
+}
+
+/** As for the headers that every request has (MCP 2026-07-28, Streamable HTTP). */
+function mismatch(id: string, header: string): Response {
+  return errorOf(id, { code: -32020, message: 'Header does not match the request', data: { header } });
 }
 
 /** `waiter` until its first end, of which `then` is told. */
