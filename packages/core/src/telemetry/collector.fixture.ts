@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll } from 'vitest';
+import { decodeOtlp } from './decode-otlp.fixture.ts';
 
 export interface Received {
   readonly path: string;
+  /** As OTLP has it in JSON. */
   readonly body: string;
+  readonly type: string | undefined;
   /** The header `x-key`. */
   readonly key: string | undefined;
 }
@@ -18,14 +21,17 @@ export interface Collector {
   endpoint: string;
 }
 
-/** A collector of OTLP over HTTP, in JSON, for the tests of one file. */
+/** A collector of OTLP over HTTP, in protobuf, for the tests of one file. */
 export function collectorOfFile(): Collector {
   const server = createServer((request, response) => {
-    let body = '';
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      collector.received.push({ path: request.url ?? '', body, key: request.headers['x-key']?.toString() });
-      response.writeHead(collector.status, { 'content-type': 'application/json' }).end('{}');
+      const path = request.url ?? '';
+      const body = JSON.stringify(decodeOtlp(path, Buffer.concat(chunks)));
+      const { 'x-key': key, 'content-type': type } = request.headers;
+      collector.received.push({ path, body, type, key: key?.toString() });
+      response.writeHead(collector.status, { 'content-type': 'application/x-protobuf' }).end();
     });
   });
   const collector: Collector = { server, received: [], status: 200, endpoint: '' };

@@ -1,7 +1,5 @@
 import { ExportResultCode, type ExportResult } from '@opentelemetry/core';
-import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
 import {
   MeterProvider,
@@ -17,6 +15,7 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import type { Log } from '../log/log.ts';
 import type { ActiveSpan } from './active-span.ts';
+import { metricExporter, spanExporter, type OtlpTarget } from './otlp.ts';
 import type { Telemetry, TelemetrySettings } from './telemetry.ts';
 import { Tracing } from './tracing.ts';
 
@@ -69,9 +68,7 @@ function openTraces(
 ): Traces | undefined {
   if (tracing === 'off') return undefined;
   const processor = (url: string) =>
-    new BatchSpanProcessor(
-      reportedExport(new OTLPTraceExporter(target(url, 'traces', collector)), 'traces', log),
-    );
+    new BatchSpanProcessor(reportedExport(spanExporter(target(url, 'traces', collector)), 'traces', log));
   return new BasicTracerProvider({
     resource,
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(tracing.sampling) }),
@@ -94,7 +91,7 @@ function openMetrics(
   const every = pushEveryMs ?? PUSH_EVERY_MS;
   const push = (url: string) =>
     new PeriodicExportingMetricReader({
-      exporter: reportedExport(new OTLPMetricExporter(target(url, 'metrics', collector)), 'metrics', log),
+      exporter: reportedExport(metricExporter(target(url, 'metrics', collector)), 'metrics', log),
       exportIntervalMillis: every,
       exportTimeoutMillis: Math.min(every, EXPORT_TIMEOUT_MS),
     });
@@ -128,7 +125,7 @@ function target(
   endpoint: string,
   signal: 'traces' | 'metrics',
   { headers, ca }: Pick<TelemetrySettings, 'headers' | 'ca'>,
-) {
+): OtlpTarget {
   return {
     url: `${endpoint}/v1/${signal}`,
     timeoutMillis: EXPORT_TIMEOUT_MS,

@@ -34,6 +34,7 @@ test('metrics and spans reach a collector before close resolves', async () => {
 
   const paths = received.map(({ path }) => path).toSorted();
   expect(paths).toEqual(['/v1/metrics', '/v1/traces']);
+  expect(new Set(received.map(({ type }) => type))).toEqual(new Set(['application/x-protobuf']));
   const traces = JSON.parse(received.find(({ path }) => path === '/v1/traces')?.body ?? '');
   const spans: { name: string; traceId: string; spanId: string; parentSpanId?: string }[] =
     traces.resourceSpans[0].scopeSpans[0].spans;
