@@ -18,7 +18,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const result = {
     initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 't', version: '1' } },
     'tools/list': { tools: [{ name: 'tell', inputSchema: { type: 'object' } }] },
-    'tools/call': { content: [{ type: 'text', text: 'told' }], isError: params?.arguments?.fail === true },
+    'tools/call': { content: [{ type: 'text', text: String(params?._meta?.traceparent) }], isError: params?.arguments?.fail === true },
   }[method];
   if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
 });
@@ -40,12 +40,12 @@ describe.skipIf(!sandbox.available)(title('a workload that is measured', sandbox
   });
 
   test('tells a collector and a scraper what its clients called', async () => {
-    const flags = `--otel-endpoint ${collector.url} --otel-sampling-rate 1 --otel-env-vars REGION --otel-enable-prometheus-metrics-path`;
+    const flags = `--otel-endpoint ${collector.url} --otel-sampling-rate 1 --otel-env-vars REGION --otel-enable-prometheus-metrics-path --otel-headers X-Key=hunter3`;
     const ran = await user.skep(['run', `npx://${PACKAGE}`, '--name', 'measured', ...flags.split(' ')]);
     expect(ran.code, ran.stderr).toBe(0);
     const client = new Client({ name: 'official', version: '1' });
     await client.connect(new StreamableHTTPClientTransport(new URL(ran.stdout.trim())));
-    await client.callTool({ name: 'tell', arguments: { secret: 'hunter2' } });
+    const told = await client.callTool({ name: 'tell', arguments: { secret: 'hunter2' } });
     await client.callTool({ name: 'tell', arguments: { fail: true } });
     await client.close();
 
@@ -67,6 +67,8 @@ describe.skipIf(!sandbox.available)(title('a workload that is measured', sandbox
       'environment.REGION': 'eu',
     });
     expect(JSON.stringify(spans)).not.toContain('hunter2');
+    expect(told.content).toMatchObject([{ text: `00-${call?.traceId}-${call?.spanId}-01` }]);
+    expect(new Set(collector.headers().map((headers) => headers['x-key']))).toEqual(new Set(['hunter3']));
     // Whoever started it asked for its tools, and is no client.
     expect(spans.filter(({ name }) => name === 'initialize')).toHaveLength(1);
     expect(collector.metricNames()).toContain('mcp.server.operation.duration');

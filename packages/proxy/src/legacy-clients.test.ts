@@ -249,6 +249,16 @@ describe('a modern server over HTTP that wants arguments repeated in headers', (
     expect(calls()).toBe(4);
   });
 
+  test('is not asked for its tools with every call that it refuses', async () => {
+    await using server = await strict();
+    await using proxy = await runningProxy(server);
+    await using client = await connected(proxy.url);
+    const other = { name: 'plain', arguments: { region: 'us' } };
+    for (let calls = 0; calls < 3; calls += 1)
+      await expect(client.callTool(other)).rejects.toThrow('no match');
+    expect(server.received.filter(({ method }) => method === 'tools/list')).toHaveLength(2);
+  });
+
   test('refuses a modern client that does not send them', async () => {
     await using server = await strict();
     await using proxy = await runningProxy(server, {

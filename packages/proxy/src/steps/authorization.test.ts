@@ -179,6 +179,14 @@ describe.each(['stdio', 'http', 'sse'] as const)('in front of a server of %s', (
       expect(await it.ask(request('tools/call', { name }))).toMatchObject({ status: 200 });
   });
 
+  test('tools that are not there do not have the server list all with every call', async () => {
+    await using it = await setup(kind);
+    for (const name of ['a', 'b', 'c'])
+      expect(await it.ask(request('tools/call', { name }))).toEqual(UNAUTHORIZED);
+    const lists = it.received.filter(({ method }) => method === 'tools/list');
+    expect(lists.map(({ params }) => params?.['cursor'])).toEqual([undefined, 'c']);
+  });
+
   test('what a server said before it was started anew counts no longer', async () => {
     let readOnlyHint = true;
     const own: Script = (message, server) => {

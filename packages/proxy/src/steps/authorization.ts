@@ -26,7 +26,7 @@ export async function openAuthorization(
   services: Pick<PartServices, 'clock' | 'log' | 'name' | 'ask'>,
 ): Promise<Part> {
   const authorizer = await openAuthorizer(document, services);
-  const tools = authorizer.heedsHints === true ? new ServerTools(services.ask) : undefined;
+  const tools = authorizer.heedsHints === true ? new ServerTools(services) : undefined;
   return {
     steps: { authorization: authorization(authorizer, services.clock, tools) },
     serverStarted: () => tools?.forget(),

@@ -1,5 +1,6 @@
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { memberSlice } from '@skep/core/json/scan.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Credentials } from '../../call/call.ts';
 import { META, withEnvelope } from '../../message/envelope.ts';
 import { modernHeaders } from '../../message/era.ts';
@@ -16,6 +17,8 @@ const BOTH_FORMS = { Accept: 'application/json, text/event-stream', 'Content-Typ
 const LIST = 'tools/list';
 /** Of the list of tools that is asked for here. */
 const MAX_PAGES = 100;
+/** It is asked for at most so often: nobody can have the server list its tools with every call. */
+const AGAIN_AFTER_MS = 5_000;
 /** No id of the mux is a string. */
 const LIST_ID = '"skep-tools"';
 /** Headers and body do not agree (MCP 2026-07-28). */
@@ -25,6 +28,7 @@ export interface ModernPostsOptions extends Pick<LinkEvents, 'onLine' | 'onFaile
   readonly url: URL;
   readonly upstream: Upstream;
   readonly credentials: () => Credentials | undefined;
+  readonly clock: Pick<Clock, 'elapsed'>;
   /** Aborts when the link ends. */
   readonly ending: AbortSignal;
   /** Told how many characters wait for the server, more or less than before. */
@@ -41,6 +45,7 @@ export class ModernPosts {
   /** Under way, by their ids. */
   readonly #calls = new Map<string, AbortController>();
   readonly #repeated = new RepeatedArguments();
+  #listedAt = -Infinity;
 
   constructor(options: ModernPostsOptions) {
     this.#options = options;
@@ -109,8 +114,11 @@ export class ModernPosts {
     return refused.status;
   }
 
-  /** Resolves true when the whole list was read. */
+  /** Resolves true when the whole list was read, and false also where it was asked for a moment ago. */
   async #listTools(signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#options;
+    if (clock.elapsed() - this.#listedAt < AGAIN_AFTER_MS) return false;
+    this.#listedAt = clock.elapsed();
     let cursor: unknown;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const asked = requestOf(LIST_ID, LIST, typeof cursor === 'string' ? { cursor } : {});

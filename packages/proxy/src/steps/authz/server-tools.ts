@@ -14,16 +14,25 @@ const METHOD = 'tools/list';
 const MAX_TOOLS = 10_000;
 /** Of one list. */
 const MAX_PAGES = 100;
+/** A list is asked for at most so often for one principal: nobody can have the server list its tools with every call. */
+const FRESH_MS = 5_000;
+/** Principals whose lists are remembered to be fresh. */
+const MAX_PRINCIPALS = 1_000;
 
 /** What a server says of its tools, as it told a client last, or the proxy on behalf of one. */
 export class ServerTools {
   readonly #ask: PartServices['ask'];
+  readonly #clock: PartServices['clock'];
   readonly #hints = new LRUCache<string, Hints>({ max: MAX_TOOLS });
   /** Under way, by principal: a server may have other tools for somebody else. */
   readonly #listings = new Map<string, Promise<boolean>>();
 
-  constructor(ask: PartServices['ask']) {
+  /** When each was told the whole list. */
+  readonly #told = new LRUCache<string, number>({ max: MAX_PRINCIPALS });
+
+  constructor({ ask, clock }: Pick<PartServices, 'ask' | 'clock'>) {
     this.#ask = ask;
+    this.#clock = clock;
   }
 
   /** A list has come to a client. */
@@ -35,6 +44,7 @@ export class ServerTools {
   forget(): void {
     this.#hints.clear();
     this.#listings.clear();
+    this.#told.clear();
   }
 
   /**
@@ -44,7 +54,8 @@ export class ServerTools {
   async hintsOf(id: string, call: Call, principal: string): Promise<Hints | undefined> {
     const known = this.#hints.get(id);
     if (known !== undefined) return known;
-    return (await this.#listFor(call, principal)) ? (this.#hints.get(id) ?? {}) : undefined;
+    const isFresh = this.#clock.elapsed() - (this.#told.get(principal) ?? -Infinity) < FRESH_MS;
+    return isFresh || (await this.#listFor(call, principal)) ? (this.#hints.get(id) ?? {}) : undefined;
   }
 
   #listFor(call: Call, principal: string): Promise<boolean> {
@@ -52,6 +63,11 @@ export class ServerTools {
     if (running !== undefined) return running;
     const listing = this.#list(call)
       .catch(() => false)
+      .then((isWhole) => {
+        if (isWhole && this.#listings.get(principal) === listing)
+          this.#told.set(principal, this.#clock.elapsed());
+        return isWhole;
+      })
       .finally(() => {
         if (this.#listings.get(principal) === listing) this.#listings.delete(principal);
       });
