@@ -100,6 +100,24 @@ describe.skipIf(!sandbox.available)(title('a workload whose clients sign in', sa
     return { status: response.status, challenge: response.headers.get('www-authenticate'), text };
   }
 
+  test('is asked by hand with a token of a file, which no argument holds', async () => {
+    urlOf(await run('byhand', '--oidc-issuer', idp.issuer, '--oidc-audience', AUDIENCE, ...LOCAL));
+    const file = (name: string, token: string): string => {
+      writeFileSync(path.join(user.dir, name), `${token}\n`, { mode: 0o600 });
+      return path.join(user.dir, name);
+    };
+    const good = file('good-token', await idp.token({ sub: 'alice' }));
+    const called = await user.skep(['mcp', 'call', 'byhand', 'tell', '--token-file', good]);
+    expect(called.code, called.stderr).toBe(0);
+    expect((JSON.parse(called.stdout) as Told).headers).not.toHaveProperty('authorization');
+    const listed = await user.skep(['mcp', 'list', 'tools', 'byhand'], { env: { SKEP_TOKEN_FILE: good } });
+    expect(listed.stdout, listed.stderr).toContain('tell');
+    const other = file('other-token', await idp.token({ sub: 'alice' }, { audience: 'another' }));
+    expect(await user.skep(['mcp', 'list', 'tools', 'byhand'])).toMatchObject({ code: 1 });
+    const refused = await user.skep(['mcp', 'list', 'tools', 'byhand', '--token-file', other]);
+    expect(refused.stderr).toContain('"byhand" does not take the token');
+  });
+
   test('admits tokens of its issuer alone, over a rotation of its keys, a stop and a start', async () => {
     const resource = 'https://mcp.example/mcp';
     const ran = await run('jwt', '--oidc-issuer', idp.issuer, '--oidc-audience', AUDIENCE, '--resource-url', resource, ...LOCAL); // prettier-ignore

@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { INSPECTOR } from './run-inspector.ts';
 import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
 
 /** An `npx` that notes what it is told, and then does what `then` says. */
@@ -63,6 +64,14 @@ test('a token is in no argument and no variable, but in a file that nobody else 
   });
   expect(await noted(skep, 'mode')).toBe('600\n');
   expect((await stat(skep.places.stateDir)).mode & 0o077).toBe(0);
+});
+
+test('it is of the version that Skep is tested with', async () => {
+  const { devDependencies } = JSON.parse(
+    await readFile(join(import.meta.dirname, '../../../../package.json'), 'utf8'),
+  );
+  const [name = ''] = INSPECTOR.split(/(?<=.)@/u);
+  expect(INSPECTOR).toBe(`${name}@${devDependencies[name]}`);
 });
 
 test('Ctrl-C ends it and all that it has started', async () => {

@@ -194,6 +194,18 @@ test('what a server says of a tool counts, and what the configuration says of it
   expect(await holds(hint, {}, tool('t', { hints: { readOnlyHint: false } }), more)).toBe(false);
 });
 
+test.each([
+  ['resource has openWorldHint', true],
+  ['resource["readOnlyHint"]', true],
+  ['context == {claim_sub: "al"}', false],
+  ['resource.name == "readOnlyHint"', false],
+])(
+  'the server is asked for its tools where a policy heeds what it says of them: %s',
+  async (condition, heeds) => {
+    expect((await opened([when(condition)])).heedsHints).toBe(heeds);
+  },
+);
+
 test('names that are no text to Cedar, or empty, are refused', async () => {
   for (const id of ['', '\uD800'])
     expect(await decide(['permit(principal, action, resource);'], someone(), tool(id))).toBe(false);

@@ -109,7 +109,8 @@ export async function openCedar(rules: CedarRules, { name, log }: CedarServices)
   };
   return {
     relevant,
-    heedsHints: HINTS.some((hint) => isRelevant(relevant, hint)),
+    // The context holds none of them.
+    heedsHints: HINTS.some((hint) => relevant.names.has(hint)),
     decideFor(identity) {
       const decide = known.get(identity) ?? decider(identity);
       known.set(identity, decide);

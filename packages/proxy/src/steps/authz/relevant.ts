@@ -1,5 +1,6 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import type { Relevant } from './cedar-values.ts';
+import { HINTS } from './question.ts';
 
 /**
  * Every attribute that policies name, on whatever (Cedar's JSON of policies). Cedar has no computed names, so a claim or an
@@ -10,7 +11,10 @@ export function relevantTo(policies: readonly unknown[]): Relevant {
   const uses = policies.map((policy) => {
     const conditions = isRecord(policy) ? policy['conditions'] : undefined;
     // Of a policy that is not read as expected, anything may count.
-    if (!Array.isArray(conditions)) return true;
+    if (!Array.isArray(conditions)) {
+      for (const hint of HINTS) names.add(hint);
+      return true;
+    }
     return conditions.filter((clause) => !isRecord(clause) || usesWhole(clause['body'], names)).length > 0;
   });
   return { names, isAll: uses.includes(true) };
