@@ -35,6 +35,8 @@ import { requestOf, type JsonObject } from './message/json-rpc.ts';
 
 export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly remoteHealthChecks: boolean;
+  /** Told when the server says that its tools are others than before, where messages are read. */
+  readonly toolsChanged?: (() => void) | undefined;
   /** Told when how a server that speaks HTTP is has changed. */
   readonly onCondition?: ((condition: Condition) => void) | undefined;
   readonly backend: Backend;

@@ -134,6 +134,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     mode: options.mode ?? 'streamable-http',
     looksInside: looksInside(steps, options.backend.kind === 'sse' ? 'elsewhere' : 'in-place'),
     signedIn: options.signIn !== undefined,
+    toolsChanged: part.toolsChanged,
     unread: budgets.unread,
     clock,
     log,
@@ -172,7 +173,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       pass,
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
-      backendStarted: () => [part.serverStarted, front.backendStarted].forEach((tell) => tell?.()),
+      backendStarted: () => [part.toolsChanged, front.backendStarted].forEach((tell) => tell?.()),
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {

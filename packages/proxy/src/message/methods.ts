@@ -5,6 +5,7 @@ export const METHODS = {
   ping: 'ping',
   cancelled: 'notifications/cancelled',
   progress: 'notifications/progress',
+  toolsChanged: 'notifications/tools/list_changed',
   logMessage: 'notifications/message',
   setLogLevel: 'logging/setLevel',
   subscribe: 'resources/subscribe',
@@ -23,7 +24,7 @@ export const METHODS = {
 
 /** Notifications that concern every client alike. */
 export const LIST_CHANGED: ReadonlySet<string> = new Set([
-  'notifications/tools/list_changed',
+  METHODS.toolsChanged,
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
 ]);

@@ -213,6 +213,27 @@ describe.each(['stdio', 'http', 'sse'] as const)('in front of a server of %s', (
   });
 });
 
+test.each(['stdio', 'http'] as const)(
+  'what a server over %s said of its tools counts until it says that they are others',
+  async (kind) => {
+    let readOnlyHint = true;
+    const own: Script = (message, server) => {
+      if (message.params?.['name'] === 'look')
+        server.say('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+      if (message.method !== 'tools/list') return script(message, server);
+      server.reply(message, { tools: [{ name: 'changes', annotations: { readOnlyHint } }] });
+      return 'handled';
+    };
+    await using it = await setup(kind, POLICIES, own);
+    const called = (name: string) => it.ask(request('tools/call', { name }));
+    expect(await called('changes')).toMatchObject({ status: 200 });
+    readOnlyHint = false;
+    expect(await called('changes')).toMatchObject({ status: 200 });
+    expect(await called('look')).toMatchObject({ status: 200 });
+    expect(await called('changes')).toEqual(UNAUTHORIZED);
+  },
+);
+
 test.each<[string, string]>([
   ['a name twice', '{"name":"look","name":"hidden"}'],
   ['a name twice, once escaped', '{"name":"look","n\\u0061me":"hidden"}'],

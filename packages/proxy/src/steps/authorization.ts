@@ -29,7 +29,7 @@ export async function openAuthorization(
   const tools = authorizer.heedsHints === true ? new ServerTools(services) : undefined;
   return {
     steps: { authorization: authorization(authorizer, services.clock, tools) },
-    serverStarted: () => tools?.forget(),
+    toolsChanged: () => tools?.forget(),
     close: () => authorizer.close?.(),
   };
 }

@@ -10,8 +10,8 @@ export interface Part {
   readonly steps: OptionalSteps;
   /** All metrics in the Prometheus text format, where `/metrics` serves them. */
   readonly scrape?: () => Promise<string>;
-  /** The server was started anew. */
-  readonly serverStarted?: () => void;
+  /** The server was started anew, or says that its tools are others than before. */
+  readonly toolsChanged?: () => void;
   /** Called once, when no call can come any more; what it promises is waited for. */
   readonly close?: () => void | Promise<void>;
 }

@@ -81,8 +81,8 @@ export async function openParts(settings: PartSettings, services: PartServices):
   return {
     steps: Object.assign({}, ...parts.map(({ steps }) => steps)),
     ...(scrape && { scrape }),
-    serverStarted() {
-      for (const part of parts) part.serverStarted?.();
+    toolsChanged() {
+      for (const part of parts) part.toolsChanged?.();
     },
     close,
   };

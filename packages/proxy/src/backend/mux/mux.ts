@@ -52,6 +52,8 @@ export interface MuxOptions {
   readonly requestTimeoutMs: number;
   /** The version of Skep that the server is told. */
   readonly skepVersion: string;
+  /** Told when the server says that its tools are others than before. */
+  readonly toolsChanged?: (() => void) | undefined;
 }
 
 const REQUEST_ID = ['params', 'requestId'];
@@ -111,6 +113,7 @@ export class Mux implements BackendPort {
       subscriptions: this.#subscriptions,
       peers: this.#peers,
       toServer: (message) => this.#tell(message),
+      toolsChanged: () => options.toolsChanged?.(),
       unanswerable: () => this.#handshake.askedInVain(),
     });
   }

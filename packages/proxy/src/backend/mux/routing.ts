@@ -33,6 +33,8 @@ export interface RoutingOptions {
   readonly subscriptions: Subscriptions;
   readonly peers: ReadonlySet<Peer>;
   toServer(message: Message): void;
+  /** The server says that its tools are others than before. */
+  toolsChanged(): void;
   /** The server asked a client, and no single client could be asked. */
   unanswerable(): void;
 }
@@ -192,6 +194,7 @@ export class Routing {
 
   #notification(message: Notification, about?: Flight): void {
     const { method, value } = message;
+    if (method === METHODS.toolsChanged) this.#options.toolsChanged();
     const listen = findToken(message, SUBSCRIPTION_ID);
     if (listen !== undefined) this.#toListen(message, rawAt(message.text, listen));
     else if (method === METHODS.progress) this.#progress(message);

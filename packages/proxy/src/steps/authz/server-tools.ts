@@ -40,7 +40,7 @@ export class ServerTools {
     for (const { kind, id, hints = {} } of items) if (kind === 'tool') this.#hints.set(id, hints);
   }
 
-  /** A server that was started anew may be another. */
+  /** What it said holds no longer. */
   forget(): void {
     this.#hints.clear();
     this.#listings.clear();
