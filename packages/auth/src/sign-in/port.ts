@@ -162,11 +162,6 @@ export interface TokenSource {
    * `retryAfterSeconds` in its detail) while the authorization server does not answer.
    */
   readonly token: () => Promise<string>;
-  /** The headers that show the token with one request to the resource: also where it is no bearer token. Errors as `token`. */
-  readonly headersFor: (request: {
-    readonly method: string;
-    readonly url: URL;
-  }) => Promise<Record<string, string>>;
   /**
    * Tells that the resource refused a token, with 401, or with 403 for want of scopes. The token to try once more; undefined where
    * there is no other. `challenge` is the answer's `WWW-Authenticate`; the scopes it wants are kept for the next sign-in. `nonce` is
@@ -176,4 +171,13 @@ export interface TokenSource {
   readonly state: () => SignInState;
   /** Ends timers. A refresh under way goes on, because what it gets must be kept. Idempotent. */
   readonly close: () => void;
+}
+
+/** Also shows tokens that are bound to a key, each request with a proof of its own (RFC 9449). */
+export interface ProvingTokenSource extends TokenSource {
+  /** The headers that show the token with one request to the resource: also where it is no bearer token. Errors as `token`. */
+  readonly headersFor: (request: {
+    readonly method: string;
+    readonly url: URL;
+  }) => Promise<Record<string, string>>;
 }

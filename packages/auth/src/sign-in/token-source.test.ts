@@ -5,7 +5,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { memoryStore } from './memory-store.fixture.ts';
-import type { KeptSignIn, SignInState, SignInStore, TokenSource } from './port.ts';
+import type { KeptSignIn, SignInState, SignInStore, ProvingTokenSource } from './port.ts';
 import { createProver } from './proof.ts';
 import { createTokenSource, type TokenSourceServices } from './token-source.ts';
 import { createSignInFetch } from './sign-in-fetch.ts';
@@ -19,7 +19,7 @@ interface Bench extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly store: ReturnType<typeof memoryStore>;
   readonly states: SignInState[];
-  readonly source: (changes?: Partial<TokenSourceServices>, store?: SignInStore) => TokenSource;
+  readonly source: (changes?: Partial<TokenSourceServices>, store?: SignInStore) => ProvingTokenSource;
   /** Of refreshes. */
   readonly refreshes: () => number;
 }

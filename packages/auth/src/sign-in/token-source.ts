@@ -3,7 +3,7 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import type { Timer } from '@skep/core/time/clock.ts';
 import { causeText } from '../token/outcome.ts';
 import { tokenChallenge } from './challenge.ts';
-import type { KeptSignIn, SignInServices, SignInState, SignInStore, TokenSource } from './port.ts';
+import type { KeptSignIn, SignInServices, SignInState, SignInStore, ProvingTokenSource } from './port.ts';
 import { keptProver, type ProvedRequest, type Prover } from './proof.ts';
 import { parsedUrl } from './reach.ts';
 import { isFresh, refresh, type RefreshServices } from './refresh.ts';
@@ -44,7 +44,7 @@ export function createTokenSource(
   key: string,
   store: SignInStore,
   services: TokenSourceServices,
-): TokenSource {
+): ProvingTokenSource {
   const source = new Source(key, store, services);
   return {
     token: () => source.token(),
