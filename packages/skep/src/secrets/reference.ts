@@ -15,14 +15,23 @@ export const EXCHANGE_CLIENT_SECRET = 'SKEP_TOKEN_EXCHANGE_CLIENT_SECRET';
 /** Target of the headers that the proxy shows a collector, as one JSON object. */
 export const OTEL_HEADERS = 'SKEP_OTEL_HEADERS';
 
+/** Targets of the secrets that the proxy of a server elsewhere signs in with. */
+export const REMOTE_CLIENT_SECRET = 'SKEP_REMOTE_AUTH_CLIENT_SECRET';
+export const REMOTE_BEARER_TOKEN = 'SKEP_REMOTE_AUTH_BEARER_TOKEN';
+
+const OF_PROXY: ReadonlySet<string> = new Set([
+  OIDC_CLIENT_SECRET,
+  EXCHANGE_CLIENT_SECRET,
+  OTEL_HEADERS,
+  REMOTE_CLIENT_SECRET,
+  REMOTE_BEARER_TOKEN,
+]);
 const WEBHOOK_SECRET = 'SKEP_WEBHOOK_SECRET_';
 
 /** The target of a secret that the proxy signs its questions to webhooks with. */
 export function webhookTarget(name: string): string {
   return `${WEBHOOK_SECRET}${hash('sha256', name).slice(0, 16).toUpperCase()}`;
 }
-
-const OF_PROXY: ReadonlySet<string> = new Set([OIDC_CLIENT_SECRET, EXCHANGE_CLIENT_SECRET, OTEL_HEADERS]);
 
 /** True for the targets of secrets that are the proxy's: the server never gets them. */
 export function isOfProxy(target: string): boolean {
@@ -76,6 +85,9 @@ export const ownedName = (workload: string, variable: string): string =>
 
 /** The name under which a login file of builds is stored, which is a person's own matter. */
 export const buildAuthSecret = (kind: string): string => `${SYSTEM}build_auth_file_${kind}`;
+
+/** The name under which a sign-in is stored; its key may be an address, which is no name of a secret. */
+export const signInSecret = (key: string): string => `${SYSTEM}sign_in_${hash('sha256', key).slice(0, 32)}`;
 
 /** True for what is stored for this workload alone. */
 export const isOwnedBy = (workload: string, name: string): boolean =>
