@@ -69,7 +69,12 @@ export function frontOf(options: FrontOptions): Front {
   const isStateless = options.stateless === true && backend.kind === 'http';
   const look = isStateless ? statusOfPing : statusOfRoot;
   const health = lookAfter(backend, options, (signal) => look(backend, upstream, signal));
-  const upstream: Upstream = new Upstream(backend, (status) => health.answered(status));
+  const token = backend.remote?.token;
+  token?.follow((state) => health.signedIn(state));
+  const upstream: Upstream = new Upstream(backend, (status) => {
+    // What is refused while no newer token can be had says nothing of who has to do something about it.
+    if (status !== 401 || token?.state() !== 'auth_retrying') health.answered(status);
+  });
   const front = httpFrontOf(backend, upstream, options);
   return withHealth(front, health, isStateless ? postsAlone(front.step) : front.step);
 }
@@ -116,7 +121,7 @@ function postsAlone(step: Step): Step {
   };
 }
 
-const WORD = { failing: 'unhealthy', unauthenticated: 'degraded' } as const;
+const WORD = { failing: 'unhealthy', unauthenticated: 'degraded', auth_retrying: 'degraded' } as const;
 
 /** A front that also tells how the server behind it is. */
 function withHealth(front: Front, health: ServerHealth, step: Step): Front {

@@ -24,6 +24,7 @@ import { isLoopback } from './call/loopback.ts';
 import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
+import { remoteToken } from './steps/remote-token.ts';
 import type { SignIn, SignInServices, SignInSettings } from './steps/sign-in.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 import type { ProxyLimits } from './settings.ts';
@@ -243,8 +244,10 @@ function handlers(
   { front, signIn, pass, toolCounts, scrape, isClosing }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
+  const shown = options.backend.kind === 'stdio' ? undefined : options.backend.remote?.token;
   const steps = {
     ...options.steps,
+    ...(shown && { 'outgoing-token': remoteToken(shown, log) }),
     recovery: recovery(log),
     'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
     auth: signIn?.auth ?? everybodyIs(options.osUser, clock),

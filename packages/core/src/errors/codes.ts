@@ -303,6 +303,8 @@ export const CODES = {
   'proxy/backend-lost': row(502, 'the server stopped before it had answered; see skep logs', 'send it again', -32603),
   'proxy/backend-away': row(503, 'the server stopped and is being restarted; see skep logs', 'try again in a few seconds', -32000),
   'proxy/bad-gateway': row(502, 'Bad gateway', 'see the logs of the workload', -32603),
+  'proxy/remote-signed-out': row(503, 'nobody is signed in to the server elsewhere', 'sign in with skep auth login NAME', -32000),
+  'proxy/remote-retrying': row(503, 'the token for the server elsewhere cannot be refreshed now', 'try again in a few seconds', -32000),
   'proxy/cancelled': row(499, 'Request cancelled', 'the client cancelled it', -32000),
   'proxy/client-gone': row(499, 'the client went away', 'connect again'),
   'proxy/withheld': row(500, 'Internal error', 'see the log for the step that withheld the reply', -32603),

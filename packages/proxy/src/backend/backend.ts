@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { SignInState, TokenSource } from '@skep/auth/sign-in/port.ts';
 import type { Answerer, Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { JsonObject } from '../message/json-rpc.ts';
@@ -39,6 +40,18 @@ export interface RemoteAccess {
   readonly ca?: readonly string[] | undefined;
   /** Stand for what clients send of these names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Its token is shown as `Authorization`, in the place of any other. */
+  readonly token?: RemoteToken | undefined;
+}
+
+/** What a server elsewhere is shown of who asks (docs/behaviour/proxy.md#remote-sign-in); whoever closes the proxy closes it. */
+export interface RemoteToken extends TokenSource {
+  /** Has every change of its state told, from now on. */
+  readonly follow: (tell: (state: SignInState) => void) => void;
+  /** The server answered 403; `challenge` is its `WWW-Authenticate`, which may say that it wants more than the token allows. */
+  readonly lacking: (token: string, challenge: string) => void;
+  /** What a person does where nobody is signed in, for those whose calls are refused. */
+  readonly advice: string;
 }
 
 /** Where servers of either kind, and the proxy in front of them, have their endpoint. */
@@ -53,8 +66,11 @@ export function endpointPath({ kind, target, remote }: HttpBackend): string {
 
 export type Backend = StdioBackend | HttpBackend;
 
-/** How a server that speaks HTTP is. `unauthenticated`: one elsewhere wants to know who asks. */
-export type Condition = 'fine' | 'failing' | 'unauthenticated';
+/**
+ * How a server that speaks HTTP is. `unauthenticated`: one elsewhere wants to know who asks. `auth_retrying`: the token for one
+ * elsewhere has ended, and cannot be refreshed for now.
+ */
+export type Condition = 'fine' | 'failing' | 'unauthenticated' | 'auth_retrying';
 
 /** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
 export interface Health {

@@ -18,7 +18,11 @@ export interface RefusalDetails {
 const INTERNAL_ERROR = -32603;
 
 /** Seconds; a server that ended is started again after five at the earliest (skep/supervisor/restart.ts). */
-const RETRY_AFTER: Partial<Readonly<Record<Code, string>>> = { 'proxy/busy': '1', 'proxy/backend-away': '5' };
+const RETRY_AFTER: Partial<Readonly<Record<Code, string>>> = {
+  'proxy/busy': '1',
+  'proxy/backend-away': '5',
+  'proxy/remote-retrying': '10',
+};
 
 /** The JSON-RPC error that the row of `code` prescribes. */
 export function rpcFailure(code: Code, details: RefusalDetails = {}): RpcFailure {

@@ -1,56 +1,10 @@
-import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { elsewhere, TRUSTED } from '../../doubles/elsewhere.ts';
 import { ask, openStream, postJson } from '../../doubles/http-client.ts';
-import { ownAuthority } from '../../doubles/own-authority.ts';
 import { initializeRequest, newSession, runningProxy } from '../../doubles/running-proxy.ts';
 import { scriptedHttpServer } from '../../doubles/scripted-http-server.ts';
 import { isCall } from '../../doubles/started-mux.ts';
-import type { HttpBackend, RemoteAccess } from '../backend.ts';
-
-const authority = ownAuthority();
-
-interface Elsewhere extends AsyncDisposable {
-  readonly origin: string;
-  readonly requests: {
-    readonly line: string;
-    readonly headers: IncomingHttpHeaders;
-    readonly body: string;
-  }[];
-  at(address: string, more?: Partial<RemoteAccess>, kind?: HttpBackend['kind']): HttpBackend;
-}
-
-/** A server over TLS that answers as `answer` does. */
-async function elsewhere(
-  answer: (req: IncomingMessage, res: ServerResponse) => void = (_req, res) => void res.end('{}'),
-): Promise<Elsewhere> {
-  const requests: Elsewhere['requests'] = [];
-  const server = createServer(authority, (req, res) => {
-    void text(req).then((body) => {
-      requests.push({ line: `${req.method ?? ''} ${req.url ?? ''}`, headers: req.headers, body });
-      answer(req, res);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const origin = `https://localhost:${typeof address === 'object' ? (address?.port ?? 0) : 0}`;
-  return {
-    origin,
-    requests,
-    at: (path, more, kind = 'http') => ({
-      kind,
-      target: new URL(path, origin),
-      remote: { allowPrivate: true, ca: [authority.cert], headers: {}, ...more },
-    }),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
-}
 
 const POST = {
   headers: { 'Content-Type': 'application/json' },
@@ -208,7 +162,7 @@ describe('a server elsewhere that speaks HTTP with SSE', () => {
 
 describe.each([
   ['here', undefined],
-  ['elsewhere', authority],
+  ['elsewhere', TRUSTED],
 ] as const)('a session that a server %s has forgotten', (_where, tls) => {
   const call = (id: number): object => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { n: id } });
 

@@ -1,6 +1,7 @@
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
+import type { SignInState } from '@skep/auth/sign-in/port.ts';
 import type { Condition } from '../backend.ts';
 
 /** How a server that speaks HTTP is looked after; milliseconds. */
@@ -62,6 +63,13 @@ export class ServerHealth {
       if (this.#next === undefined && this.#looking === undefined)
         this.#lookIn(this.#options.healthIntervalMs);
     }
+  }
+
+  /** How the token that the server is shown is. Whether it is good the server says. */
+  signedIn(state: SignInState): void {
+    if (state !== 'running') this.#become(state);
+    else if (this.#condition === 'auth_retrying' || this.#condition === 'unauthenticated')
+      this.#become('fine');
   }
 
   /** The process behind it has ended: whoever watches that says so. */

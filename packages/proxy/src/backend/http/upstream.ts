@@ -84,13 +84,13 @@ export class Upstream {
     const taken = Promise.withResolvers<void>();
     const shown = this.#withOwn(headers);
     const isHeld = this.#remote !== undefined && Buffer.byteLength(given ?? '') <= MAX_REPEATED_BYTES;
-    const attempt = (url: URL): Promise<IncomingMessage> => {
+    const attempt: Attempt = (url, authorization) => {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       if (isOver || signal?.aborted === true) throw new SkepError('proxy/client-gone');
       // An address in the URL is never looked up, so the guard does not see it.
       if (this.#remote?.allowPrivate === false) checkHost(url);
       const raw = url === first && path !== undefined ? { path } : {};
-      const options = { method, headers: { ...shown, host: url.host }, ...raw };
+      const options = { method, headers: { ...shown, ...authorization, host: url.host }, ...raw };
       current = this.#request(url, options);
       let isAnswered = false;
       current.on('error', reject).once('response', (reply) => {
@@ -115,35 +115,70 @@ export class Upstream {
       if (!isHeld) body = undefined;
       return promise;
     };
-    const untilAnswered = async (): Promise<IncomingMessage> => {
-      let url = first;
-      for (let hops = 0; ; hops += 1) {
-        const reply = await attempt(url).catch((error: unknown) => {
-          // The connection had ended before the server saw this; what changes something is not sent twice.
-          if (method !== 'POST' && current?.reusedSocket === true && hasReset(error)) return attempt(url);
-          throw error;
-        });
-        const next = isHeld ? redirectOf(reply, url) : undefined;
-        if (next === undefined) {
-          if (!quiet) this.#heard(reply.statusCode ?? 0);
-          return reply;
-        }
-        if (hops === MAX_REDIRECTS) {
-          reply.destroy();
-          throw new SkepError('proxy/bad-gateway', { message: 'the server redirects too often' });
-        }
-        leave(reply);
-        url = next;
-      }
-    };
-    const reply = untilAnswered();
+    const attemptAgain: Attempt = (url, authorization) =>
+      attempt(url, authorization).catch((error: unknown) => {
+        // The connection had ended before the server saw this; what changes something is not sent twice.
+        if (method !== 'POST' && current?.reusedSocket === true && hasReset(error))
+          return attempt(url, authorization);
+        throw error;
+      });
+    const answered = this.#signedIn(isHeld, (authorization) =>
+      this.#followed(first, isHeld, (url) => attemptAgain(url, authorization)),
+    );
+    const reply = answered.then((answer) => {
+      if (!quiet) this.#heard(answer.statusCode ?? 0);
+      return answer;
+    });
     reply.catch(() => taken.resolve());
     return { taken: taken.promise, reply, abort };
+  }
+
+  /**
+   * Asks with the token that the server is shown, where there is one; once more with a newer one where the server refuses it:
+   * what it refused so it has not looked at (RFC 9110 §15.5.2).
+   */
+  async #signedIn(
+    canRepeat: boolean,
+    ask: (shown: Shown) => Promise<IncomingMessage>,
+  ): Promise<IncomingMessage> {
+    const source = this.#remote?.token;
+    if (source === undefined) return ask(undefined);
+    const token = await source.token();
+    const reply = await ask(bearer(token));
+    const challenge = reply.headers['www-authenticate'];
+    if (reply.statusCode === 403 && challenge !== undefined) source.lacking(token, challenge);
+    if (reply.statusCode !== 401) return reply;
+    const next = await source.refused(token, challenge);
+    if (next === undefined || !canRepeat) return reply;
+    leave(reply);
+    return ask(bearer(next));
+  }
+
+  /** Follows the redirects of a server elsewhere. */
+  async #followed(
+    first: URL,
+    canRepeat: boolean,
+    ask: (url: URL) => Promise<IncomingMessage>,
+  ): Promise<IncomingMessage> {
+    let url = first;
+    for (let hops = 0; ; hops += 1) {
+      const reply = await ask(url);
+      const next = canRepeat ? redirectOf(reply, url) : undefined;
+      // A token is for one origin alone.
+      if (next === undefined || (this.#remote?.token && next.origin !== first.origin)) return reply;
+      if (hops === MAX_REDIRECTS) {
+        reply.destroy();
+        throw new SkepError('proxy/bad-gateway', { message: 'the server redirects too often' });
+      }
+      leave(reply);
+      url = next;
+    }
   }
 
   /** Ends the connections that are kept; what is under way ends by itself. Idempotent. */
   close(): void {
     this.#isClosed = true;
+    this.#remote?.token?.close();
     for (const { freeSockets } of Object.values(this.#agents))
       for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
   }
@@ -165,6 +200,13 @@ export class Upstream {
     const others = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
     return Object.fromEntries([...others, ...own]) as OutgoingHttpHeaders;
   }
+}
+
+type Shown = Readonly<Record<string, string>> | undefined;
+type Attempt = (url: URL, authorization: Shown) => Promise<IncomingMessage>;
+
+function bearer(token: string): Shown {
+  return { authorization: `Bearer ${token}` };
 }
 
 /** Reads a body that nobody wants to its end where it is small, for the sake of its connection. */
