@@ -135,8 +135,8 @@ describe('a server elsewhere', () => {
     const initialized = far.requests.filter(
       ({ line, headers }) => line === 'POST /v1/mcp' && !headers['mcp-session-id'],
     );
-    // The check of the start, the client, and the proxy in its place.
-    expect(initialized).toHaveLength(3);
+    // Whether it wants a sign-in, the check of the start, the client, and the proxy in its place.
+    expect(initialized).toHaveLength(4);
 
     await user.killSupervisor();
     expect(await statusOf('far-restart')).toMatchObject({ status: 'running' });
@@ -152,7 +152,7 @@ describe('a server elsewhere', () => {
   test('that wants to know who asks, or does not answer, is told in list and status, until it does', async () => {
     far.wanted = { header: 'x-key', value: 'nobody' };
     const looks = { SKEP_REMOTE_HEALTHCHECKS: 'true', SKEP_HEALTH_CHECK_INTERVAL: '100ms', SKEP_HEALTH_CHECK_RETRY_DELAY: '100ms' }; // prettier-ignore
-    const args = ['run', `${far.origin}/v1/mcp`, '--name', 'far-looked-at', '--skep-ca-bundle', ca];
+    const args = ['run', `${far.origin}/v1/mcp`, '--name', 'far-looked-at', '--skep-ca-bundle', ca, '--remote-auth=false']; // prettier-ignore
     const { code, stdout, stderr } = await user.skep(args, { env: looks });
     expect(code, stderr).toBe(0);
     expect(await statusOf('far-looked-at')).toMatchObject({ status: 'unauthenticated' });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { offersFor } from '@skep/core/command/completion.ts';
 import type { Program } from '@skep/core/command/command.ts';
 import type { Context } from './cli/context.ts';
-import { COMMANDS, SKEP } from './commands.ts';
+import { SKEP } from './commands.ts';
 
 const named =
   (...values: string[]) =>
@@ -76,13 +76,5 @@ describe('offers', () => {
     ]) {
       for (const value of await offered(...words)) expect(value).toMatch(/^[\w./:=@+-]+$/u);
     }
-  });
-
-  test('leave out flags that do nothing yet', async () => {
-    const run = COMMANDS.find(({ name }) => name === 'run');
-    const settings = run && 'load' in run ? (await run.load(SKEP)).settings : [];
-    const later = settings.flatMap(({ flag, notYet }) => (notYet === true && flag ? [`--${flag}`] : []));
-    expect(later).not.toEqual([]);
-    expect((await offered('run', '--')).filter((flag) => later.includes(flag))).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import type { CommandEntry, Program } from '@skep/core/command/command.ts';
 import { commonSettings } from './cli/command.ts';
 import type { Context } from './cli/context.ts';
+import { AUTH_COMMANDS } from './auth-commands.ts';
 import { CONFIG_COMMANDS } from './config-commands.ts';
 import { SECRET_COMMANDS } from './secret-commands.ts';
 
@@ -311,6 +312,7 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
       },
     ],
   },
+  AUTH_COMMANDS,
   SECRET_COMMANDS,
   {
     name: 'completion',

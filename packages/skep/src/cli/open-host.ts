@@ -62,15 +62,24 @@ async function warn(
 export function secretsOfWorkloads(
   context: Context,
   log: Log,
-): Pick<HostDeps, 'secretsOf' | 'forgetSecrets'> {
+): Pick<HostDeps, 'secretsOf' | 'forgetSecrets' | 'signIns'> {
   return {
+    async signIns() {
+      return (await import('../secrets/sign-in-store.ts')).signInStore(context);
+    },
     async secretsOf(config) {
       const references = referencesOf(config);
       if (references.length === 0) return {};
       const { resolveSecrets } = await import('../secrets/workload-secrets.ts');
       return resolveSecrets(references, context);
     },
-    async forgetSecrets({ name, secrets = [] }) {
+    async forgetSecrets({ name, secrets = [], remote_auth_config: auth }) {
+      if (auth !== undefined) {
+        const { forgetSignIn } = await import('../secrets/sign-in-store.ts');
+        await forgetSignIn(name, context).catch((error: unknown) => {
+          log.warn({ err: error, workload: name }, 'its sign-in could not be deleted');
+        });
+      }
       if (secrets.length === 0) return;
       const { forgetOwned } = await import('../secrets/workload-secrets.ts');
       // A keyring that is locked keeps no workload; skep secret list --system shows what is left.

@@ -58,7 +58,7 @@ describe('skep complete', () => {
     ]);
     expect(await offered(skep, 'export', '--format', '')).toEqual(['json', 'k8s', 'seatbelt']);
     expect(await offered(skep, 'run', '--permission-profile', '')).toEqual(['none', 'network']);
-    expect(await offered(skep, 'run', '--remote-auth-c')).toEqual([]);
+    expect(await offered(skep, 'run', '--remote-auth-ca')).toEqual(['--remote-auth-callback-port']);
   });
 
   test('offers clients, then workloads', async () => {

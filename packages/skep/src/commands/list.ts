@@ -13,6 +13,9 @@ import { shownUrl, viewWorkloads, type WorkloadView } from '../workloads/view.ts
 
 const STATUS: Column = { title: 'STATUS', whole: true, format: formatOfStatus };
 
+/** What can be used, or will be by itself. */
+const SHOWN: ReadonlySet<WorkloadView['status']> = new Set(['running', 'auth_retrying']);
+
 /** Everything, for files and `--format wide`. */
 const WIDE = ['NAME', 'PACKAGE', STATUS, 'URL', 'PORT', 'GROUP', 'CREATED'];
 
@@ -81,7 +84,7 @@ export const list = defineCommand({
     }
     const statuses = await ensureHosted(context);
     const matching = (await viewWorkloads(context, statuses)).filter(matches);
-    const views = matching.filter((view) => values.all || view.status === 'running');
+    const views = matching.filter((view) => values.all || SHOWN.has(view.status));
     const { terminal } = context;
     const upgrades = values.checkUpgrades ? await upgradesOf(views, context) : undefined;
     if (values.format === 'json') {

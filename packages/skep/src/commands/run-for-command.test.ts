@@ -1,3 +1,4 @@
+import { memoryStore } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -75,6 +76,7 @@ beforeEach(async () => {
     log: silentLog,
     secretsOf: async () => ({}),
     forgetSecrets: async () => {},
+    signIns: async () => memoryStore(),
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
   });
 });

@@ -8,7 +8,14 @@ import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
 import type { PlannedProxy, PlannedRun } from './planned-run.ts';
 import type { MergedEnv } from './merge-env.ts';
-import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET, OTEL_HEADERS } from '../secrets/reference.ts';
+import type { PlannedRemoteAuth } from './plan-remote-auth.ts';
+import {
+  EXCHANGE_CLIENT_SECRET,
+  OIDC_CLIENT_SECRET,
+  OTEL_HEADERS,
+  REMOTE_BEARER_TOKEN,
+  REMOTE_CLIENT_SECRET,
+} from '../secrets/reference.ts';
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
 export async function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): Promise<RunConfig> {
@@ -19,6 +26,7 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
   const config = runConfigOf(values, {
     name: planned.name,
     ...proxyConfigOf(planned, { port, merged }),
+    remote_auth_config: undefined,
     image: prepared.reference,
     image_is_ours: prepared.ours,
     package: built,
@@ -42,9 +50,14 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
   return values.learn ? config : withHardening(config, prepared);
 }
 
+/** A proxy, and what it signs in with where its server is elsewhere. */
+interface Configured extends PlannedProxy {
+  readonly remoteAuth?: Pick<PlannedRemoteAuth, 'clientSecret' | 'bearerToken'> | undefined;
+}
+
 /** What is decided of a proxy and its clients, wherever the server behind it runs. */
 export function proxyConfigOf(
-  { inputs, values, signIn, exchange, tools, authz, webhooks, audit, telemetry }: PlannedProxy,
+  { inputs, values, signIn, exchange, remoteAuth, tools, authz, webhooks, audit, telemetry }: Configured,
   { port, merged }: Pick<Made, 'port' | 'merged'>,
 ) {
   // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
@@ -61,7 +74,7 @@ export function proxyConfigOf(
     ...webhooks,
     ...audit,
     ...telemetry.config,
-    ...withProxySecrets(merged, { signIn, exchange, telemetry, inputs }),
+    ...withProxySecrets(merged, { signIn, exchange, remoteAuth, telemetry, inputs }),
     container_labels: inputs.labels,
   };
 }
@@ -69,12 +82,20 @@ export function proxyConfigOf(
 /** Secrets of the proxy go where the server's secrets go; what `--secret` names for one counts before a value. */
 function withProxySecrets(
   { env, secret }: MergedEnv,
-  { signIn, exchange, telemetry, inputs }: Pick<PlannedRun, 'signIn' | 'exchange' | 'telemetry' | 'inputs'>,
+  {
+    signIn,
+    exchange,
+    remoteAuth,
+    telemetry,
+    inputs,
+  }: Pick<Configured, 'signIn' | 'exchange' | 'remoteAuth' | 'telemetry' | 'inputs'>,
 ): Pick<RunConfig, 'env_vars' | 'secret_env'> {
   const given = {
     [OIDC_CLIENT_SECRET]: signIn.clientSecret,
     [EXCHANGE_CLIENT_SECRET]: exchange.clientSecret,
     [OTEL_HEADERS]: telemetry.headers,
+    [REMOTE_CLIENT_SECRET]: remoteAuth?.clientSecret,
+    [REMOTE_BEARER_TOKEN]: remoteAuth?.bearerToken,
   };
   const isNamed = (name: string): boolean => inputs.secrets.some(({ target }) => target === name);
   const values = Object.entries(given).flatMap(([name, value]) => {

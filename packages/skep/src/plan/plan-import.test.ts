@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
-import { configGrants, readImport } from './plan-import.ts';
+import { configGrants } from './config-grants.ts';
+import { readImport } from './plan-import.ts';
 
 const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };
 

@@ -5,11 +5,8 @@ import { readJsonText } from '@skep/core/files/read-limited.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
-import { redactUrl } from '@skep/core/log/redact.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { moreThanDefault } from '../permissions/limits.ts';
 import {
   checkSources,
   isNamedVolume,
@@ -17,7 +14,6 @@ import {
   sourceText,
   type Declared,
 } from '../permissions/mounts.ts';
-import { grantsOf } from '../permissions/grants.ts';
 import {
   builtinProfile,
   declaredMounts,
@@ -27,7 +23,6 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
-import { collectorOf } from '../run-config/telemetry.ts';
 import { requireGroup } from '../run-config/group-file.ts';
 import { checkHeaders, referencesOf } from '../run-config/header-forward.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
@@ -35,13 +30,7 @@ import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { NOWHERE_HERE } from '../settings/identity.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import {
-  checkReferences,
-  EXCHANGE_CLIENT_SECRET,
-  OIDC_CLIENT_SECRET,
-  OTEL_HEADERS,
-  parseReference,
-} from '../secrets/reference.ts';
+import { checkReferences } from '../secrets/reference.ts';
 import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
@@ -53,8 +42,12 @@ import { checkedTelemetry } from './plan-telemetry.ts';
 import { checkSignIn } from './plan-sign-in.ts';
 import { checkTools } from './plan-tools.ts';
 import { checkWebhooks } from './plan-webhooks.ts';
-import { allOf, withAbsolutePaths } from '../run-config/webhooks.ts';
+import { withAbsolutePaths } from '../run-config/webhooks.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
+import { withAbsoluteFiles } from './plan-remote-auth.ts';
+import { configGrants } from './config-grants.ts';
+import { importedSignIn } from './plan-remote-sign-in.ts';
+import { isPrivateHost } from './private-host.ts';
 import { originOf, preparationOf, provenanceOf, sourceOf } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
 
@@ -91,6 +84,8 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     ...settingsOfMachine(app, around),
   ]);
   const source = sourceOf(imported);
+  const secrets = request.explain ? {} : await secretsFor(references, around);
+  const { token, ...signIn } = importedSignIn(imported, secrets);
   const { imageVerification: mode } = valuesOf(runSettings, settings);
   const isVerified = mode !== 'disabled' && elsewhere === undefined;
   const expected = isVerified ? await provenanceOf(imported, app, around) : undefined;
@@ -105,7 +100,8 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
       elsewhere === undefined && imported.isolate_network !== true && networkOf(imported) === 'bridge',
     rename: 'give it another "name" in the file',
     host: imported.host,
-    secrets: request.explain ? {} : await secretsFor(references, around),
+    secrets,
+    ...signIn,
     env: {
       requirements: imported.secret_env.map((name) => ({ name, required: true, secret: true })),
       give: (name) => `in the environment, as ${SECRET}${name}`,
@@ -116,9 +112,12 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     },
     wanted: imported,
     warnings,
-    configure: async ({ port, merged, prepared }) => {
+    configure: async ({ port, merged, prepared, signedIn }) => {
+      const { remote_auth_config: _asked, ...others } = imported;
+      const remote_auth_config = token ?? signedIn;
       const config = {
-        ...imported,
+        ...others,
+        ...(remote_auth_config && { remote_auth_config }),
         image: prepared.reference,
         image_is_ours: prepared.ours,
         port,
@@ -177,77 +176,6 @@ function secretsOf({ secret_env }: RunConfig, env: Surroundings['env']): readonl
     const value = env[SECRET + name];
     return value === undefined ? [] : [layer('env', SECRET + name, { env: { [name]: value } })];
   });
-}
-
-/** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
-export function configGrants(config: RunConfig, cwd: string): readonly string[] {
-  return [
-    ...grantsOf(config.permission_profile, cwd, config.isolate_network === true),
-    ...(config.isolate_network === true && config.allow_runtime_gateway === true
-      ? ["connect to the container engine's gateway addresses"]
-      : []),
-    ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user}`]),
-    ...(config.package?.directory === undefined
-      ? []
-      : [`build and run the Go project at "${config.package.directory}"`]),
-    ...moreThanDefault(config),
-    ...(config.remote_allow_private_ip === true
-      ? [`send requests to ${redactUrl(config.remote_url ?? '')}, which is no public address`]
-      : []),
-    ...Object.entries(config.header_forward?.add_headers_from_secret ?? {}).map(
-      ([header, secret]) =>
-        `send ${new URL(config.remote_url ?? '').host} the secret "${secret}" as ${header}`,
-    ),
-    ...(config.secrets ?? [])
-      .map(parseReference)
-      .map(({ name, target }) =>
-        target === OTEL_HEADERS
-          ? `show its collector the secret "${name}"`
-          : target === OIDC_CLIENT_SECRET || target === EXCHANGE_CLIENT_SECRET
-            ? `show its identity provider the secret "${name}"`
-            : `give the server the secret "${name}" as ${target}`,
-      ),
-    ...(config.jwks_auth_token_file
-      ? [`send its identity provider the content of "${config.jwks_auth_token_file}"`]
-      : []),
-    ...(config.oidc_config?.jwks_allow_private_ip === true
-      ? ['ask an identity provider at a private address']
-      : []),
-    ...webhookGrants(config),
-    ...telemetryGrants(config),
-    ...(config.audit_config?.logFile ? [`append what is audited to "${config.audit_config.logFile}"`] : []),
-    ...(config.token_exchange_config?.token_url
-      ? [`send the tokens of its clients to "${config.token_exchange_config.token_url}"`]
-      : []),
-    ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
-    ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
-  ];
-}
-
-/** Whoever is asked about calls hears what they say, and may be asked with what this machine has. */
-function webhookGrants(config: RunConfig): readonly string[] {
-  return allOf(config).flatMap((one) => {
-    const { hmac_secret_ref: secret, tls_config: tls, url } = one;
-    const what = (config.mutating_webhooks ?? []).includes(one) ? 'show and let it change' : 'show';
-    return [
-      `ask "${url}" about every call of its clients: ${what} all that they say`,
-      ...(secret === undefined ? [] : [`sign what it asks "${url}" with "${secret}"`]),
-      ...(tls?.client_key_path === undefined
-        ? []
-        : [`sign in at "${url}" with the key "${tls.client_key_path}"`]),
-    ];
-  });
-}
-
-/** Whoever gets to see what is measured learns what the person does. */
-function telemetryGrants({ telemetry_config: config, telemetry_environment }: RunConfig): readonly string[] {
-  const collector = config && collectorOf(config);
-  const variables = Object.keys(telemetry_environment ?? {});
-  if (collector === undefined) return [];
-  return [
-    `tell ${collector} which of its tools are called`,
-    ...(variables.length === 0 ? [] : [`tell it what the variables ${variables.join(', ')} hold`]),
-  ];
 }
 
 interface ImportContext extends Pick<Surroundings, 'cwd' | 'env'> {
@@ -309,13 +237,13 @@ export async function readImport(
 async function asElsewhere(config: RunConfig, path: string): Promise<RunConfig> {
   const { header_forward: headers, remote_url: url, remote_allow_private_ip: _said, ...others } = config;
   if (url === undefined) {
-    if (headers === undefined) return config;
-    throw invalid(path, '"header_forward": is for a server elsewhere, and "remote_url" is missing');
+    const idle = (['header_forward', 'remote_auth_config'] as const).find((key) => config[key] !== undefined);
+    if (idle === undefined) return config;
+    throw invalid(path, `"${idle}": is for a server elsewhere, and "remote_url" is missing`);
   }
   if (config.transport === 'stdio')
     throw invalid(path, '"transport": a server elsewhere does not speak stdio');
   const checked = headers && checkHeaders(headers);
-  const { isPrivateHost } = await import('./plan-remote.ts');
   const isPrivate = await isPrivateHost(new URL(url));
   return {
     ...others,
@@ -334,12 +262,14 @@ function absoluteFiles(
     skep_ca_bundle: bundle,
     validating_webhooks: validating,
     mutating_webhooks: mutating,
+    remote_auth_config: auth,
   }: RunConfig,
   cwd: string,
 ): Partial<RunConfig> {
   return {
     ...(tokenFile ? { jwks_auth_token_file: resolve(cwd, tokenFile) } : {}),
     ...(bundle ? { skep_ca_bundle: resolve(cwd, bundle) } : {}),
+    ...(auth && { remote_auth_config: withAbsoluteFiles(auth, cwd) }),
     ...(validating && { validating_webhooks: validating.map((one) => withAbsolutePaths(one, cwd)) }),
     ...(mutating && { mutating_webhooks: mutating.map((one) => withAbsolutePaths(one, cwd)) }),
   };

@@ -1,13 +1,12 @@
-import { lookup } from 'node:dns/promises';
 import type { RemotePlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isPublicAddress } from '@skep/core/fetch/address-guard.ts';
 import { isSecretName, redactUrl } from '@skep/core/log/redact.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { checkHeaders, referencesOf, type HeaderForward } from '../run-config/header-forward.ts';
+import { hasBearerToken } from '../run-config/remote-auth.ts';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { NOWHERE_HERE } from '../settings/identity.ts';
@@ -15,7 +14,9 @@ import type { AppConfig } from '../config/app-config.ts';
 import { proxyConfigOf } from './build-config.ts';
 import type { NewWorkload, Surroundings, UpgradePlan } from './plan.ts';
 import type { AskedRun, PlannedProxy, RunRequest } from './planned-run.ts';
+import { planSignInElsewhere, signInFrom, signInOf } from './plan-remote-sign-in.ts';
 import { unusedText } from './plan-sign-in.ts';
+import { isPrivateHost } from './private-host.ts';
 import { refuseLogin, type ResolvedRemote } from './resolve-target.ts';
 import { secretsFor } from './secrets-for.ts';
 import { layer, settingsOfCatalogue } from './settings-of-run.ts';
@@ -38,7 +39,7 @@ interface AskedRemote extends Pick<AskedRun, 'request' | 'config'>, Omit<Planned
  * `fetch/refused-address` for an address of a catalogue that is not public.
  */
 export async function planRemote(asked: AskedRemote, around: Surroundings): Promise<NewWorkload> {
-  const { found, inputs, signIn, exchange, telemetry, config: app, request } = asked;
+  const { found, inputs, signIn: ofClients, exchange, telemetry, config: app, request } = asked;
   refuseLocal(request);
   // Names are looked up by threads that everything in a process shares.
   around.inside?.handOver('the name of its server is looked up');
@@ -53,7 +54,7 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
   );
   const isPrivate = await isPrivateHost(url);
   if (found.plan) requirePublic({ isPrivate, url: found.url, called: found.entryName }, app);
-  const signInWarnings = signIn.warnings.filter((text) => text !== unusedText('skep-ca-bundle'));
+  const auth = await planSignInElsewhere({ ...asked, values, settings, url, hasHeaders: header_forward !== undefined }, around); // prettier-ignore
   const { runtime, info } = await around.connect(NOWHERE_HERE);
   const name = inputs.name ?? found.generatedName;
   const secrets = referencesOf({
@@ -61,6 +62,7 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
     secrets: values.secret,
     ...(header_forward && { header_forward }),
   });
+  const kept = values.explain ? {} : await secretsFor(secrets, around);
   return {
     is: 'new',
     name,
@@ -70,8 +72,9 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
     ownNetwork: false,
     rename: 'choose another --name',
     host: inputs.host,
-    secrets: values.explain ? {} : await secretsFor(secrets, around),
+    secrets: kept,
     env: { requirements: [] },
+    ...signInOf(auth, { url: found.url, caPath: inputs.caBundle, secrets: kept }),
     preparation: { source: { kind: 'image', reference: found.url }, addPackages: [] },
     wanted: {
       name,
@@ -83,16 +86,14 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
     },
     warnings: [
       ...unused(request),
-      ...signInWarnings,
-      ...exchange.warnings,
-      ...telemetry.warnings,
+      ...[ofClients, exchange, telemetry, auth].flatMap(({ warnings }) => warnings.filter(isMeant)),
       ...openHeaders(header_forward),
-      ...signInLater(found),
     ],
-    configure: async ({ port, prepared }) =>
+    configure: async ({ port, prepared, signedIn }) =>
       runConfigOf(values, {
         name,
-        ...proxyConfigOf({ ...asked, values }, { port, merged: { env: {}, secret: [] } }),
+        ...proxyConfigOf({ ...asked, values, remoteAuth: auth }, { port, merged: { env: {}, secret: [] } }),
+        remote_auth_config: auth.how === 'token' ? auth.auth : signedIn,
         image: prepared.reference,
         remote_url: found.url,
         ...(isPrivate ? { remote_allow_private_ip: true } : {}),
@@ -105,6 +106,9 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
       }),
   };
 }
+
+/** Authorities are of use without clients that sign in: the server may need them. */
+const isMeant = (warning: string): boolean => warning !== unusedText('skep-ca-bundle');
 
 /**
  * What a server elsewhere would be upgraded to: the address that the entry it came from names now, spoken to as that says.
@@ -157,16 +161,15 @@ const transportOf = ({ transport }: { readonly transport?: string | undefined })
   transport === 'sse' ? 'sse' : 'streamable-http';
 
 /** What another server than the one before would get to see of what is kept for that. */
-function shownTo(
-  { host, origin }: URL,
-  { remote_url: before, header_forward }: RunConfig,
-): readonly string[] {
+function shownTo({ host, origin }: URL, config: RunConfig): readonly string[] {
+  const { remote_url: before, header_forward } = config;
   if (before !== undefined && new URL(before).origin === origin) return [];
   const secrets = Object.entries(header_forward?.add_headers_from_secret ?? {});
   const open = Object.keys(header_forward?.add_plaintext_headers ?? {}).filter(isSecretName);
   return [
     ...secrets.map(([header, secret]) => `send ${host} the secret "${secret}" as ${header}`),
     ...open.map((header) => `send ${host} the header ${header}`),
+    ...(hasBearerToken(config) ? [`send ${host} the bearer token`] : []),
   ];
 }
 
@@ -234,6 +237,7 @@ function settingsOf({ request, found }: AskedRemote, around: Surroundings): Sett
     layer('flag', 'the command line', plan ? {} : { remote_url: found.url }),
     layer('registry', where, {
       ...(plan && { remote_url: found.url, transport: plan.transport, proxyPort: plan.proxyPort }),
+      ...signInFrom(found, request.settings),
       registry_server_name: entryName,
     }),
     settingsOfCatalogue(catalog, around),
@@ -277,14 +281,6 @@ function headersFor(
   });
 }
 
-/** True for an address that only this machine or its network has, and for a name of one. */
-export async function isPrivateHost({ hostname }: URL): Promise<boolean> {
-  const host = hostname.replace(/^\[|\]$/gu, '');
-  // What cannot be resolved now is judged when it is connected to.
-  const found = await lookup(host, { all: true }).catch(() => []);
-  return found.some(({ address }) => !isPublicAddress(address));
-}
-
 function unused({ settings }: RunRequest): readonly string[] {
   const flags = runSettings.flatMap((row) => ('flag' in row ? [{ name: row.name, flag: row.flag }] : []));
   const given = flags.filter(
@@ -303,9 +299,4 @@ function openHeaders(headers: HeaderForward | undefined): readonly string[] {
       (name) =>
         `Warning: the value of ${name} is saved as it is; keep it with skep secret set NAME and --remote-forward-headers-secret ${name}=NAME\n`,
     );
-}
-
-function signInLater({ plan }: ResolvedRemote): readonly string[] {
-  if (plan?.oauth === undefined) return [];
-  return ['Warning: the server wants its clients to sign in with OAuth, which is not available yet\n'];
 }

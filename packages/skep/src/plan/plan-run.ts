@@ -98,7 +98,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
       ...(verification && { verification }),
     },
     wanted: wantedOf(planned),
-    warnings: [...notes, ...warningsOf(values, chain), ...doubts],
+    warnings: [...notes, ...unusedSignIn(request.settings), ...warningsOf(values, chain), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
 }
@@ -133,6 +133,14 @@ function refuseHeaders(settings: RunRequest['settings']): void {
       hint: 'leave it out',
     });
   }
+}
+
+/** They say how to sign in to a server elsewhere; the variable may be set for good. */
+function unusedSignIn(settings: RunRequest['settings']): readonly string[] {
+  const given = outgoingAuthSettings.filter(
+    ({ name }) => name.startsWith('remoteAuth') && settings.get(name)?.origin === 'flag',
+  );
+  return given.map(({ flag }) => `Warning: --${flag} has no effect on a server that runs here\n`);
 }
 
 function warningsOf(

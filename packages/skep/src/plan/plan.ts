@@ -53,6 +53,8 @@ export interface NewWorkload extends Decided {
   readonly wanted: Wanted;
   /** Lines for the person, told before the preparation. */
   readonly warnings: readonly string[];
+  /** Somebody signs in to its server elsewhere before anything is saved, where that wants it. */
+  readonly signIn?: RemoteSignIn;
   /** Fails when what is there now contradicts what was asked for. */
   readonly configure: (made: Made) => Promise<RunConfig>;
 }
@@ -64,6 +66,18 @@ export interface SavedWorkload extends Decided {
   readonly missing?: { readonly runtime: Runtime; readonly preparation: Preparation };
   /** What is saved from now on. */
   readonly changes: Partial<RunConfig>;
+}
+
+/** How somebody signs in to a server elsewhere. */
+export interface RemoteSignIn {
+  readonly url: string;
+  /** What is known of it, and saved where somebody signed in. */
+  readonly auth: NonNullable<RunConfig['remote_auth_config']>;
+  /** False where the server is asked whether it wants that. */
+  readonly isWanted: boolean;
+  readonly clientSecret: string | undefined;
+  /** Absolute; PEM. */
+  readonly caPath: string | undefined;
 }
 
 /** An upgrade decided before anything is made. */
@@ -88,6 +102,8 @@ export interface Made {
   readonly port: number;
   readonly merged: MergedEnv;
   readonly prepared: Prepared;
+  /** What is saved of a sign-in, where somebody has signed in. */
+  readonly signedIn?: RunConfig['remote_auth_config'];
 }
 
 /** What planning may read, ask and connect to. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { formatDuration } from '@skep/core/time/duration.ts';
 import {
   EXCHANGE_CLIENT_SECRET,
   formatReference,
@@ -7,6 +8,8 @@ import {
   OIDC_CLIENT_SECRET,
   OTEL_HEADERS,
   parseReference,
+  REMOTE_BEARER_TOKEN,
+  REMOTE_CLIENT_SECRET,
 } from '../secrets/reference.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -64,6 +67,40 @@ export function withCollector(document: Document): Document {
   const { headers: _moved, ...telemetry } = said;
   const secret = secretMembers(document, OTEL_HEADERS, JSON.stringify(headers));
   return { ...document, ...secret, telemetry_config: telemetry };
+}
+
+/** Of another tool's sign-ins, which are no use here. */
+const OF_OTHERS = /^(?:cached_|use_pkce$)/u;
+/** Nanoseconds, as Go writes durations. */
+const PER_MILLISECOND = 1_000_000;
+
+/**
+ * As `withSignIn`, for signing in to a server elsewhere: secrets go where secrets are, and what another tool remembers of its own
+ * sign-in is left out. Where the issuer is named, the endpoints that were once found there are as well.
+ */
+export function withRemoteAuth(document: Document): Document {
+  const { remote_auth_config: said, ...others } = document;
+  if (said === undefined || said === null) return others;
+  if (!isRecord(said) || !isText(said['client_secret']) || !isText(said['bearer_token'])) return document;
+  const { client_secret: secret, bearer_token: token, timeout, ...auth } = said;
+  const hasIssuer = !isNone(auth['issuer']);
+  const kept = Object.entries(auth).filter(
+    ([key, value]) =>
+      !OF_OTHERS.test(key) &&
+      !isNone(value) &&
+      value !== 0 &&
+      !(hasIssuer && (key === 'authorize_url' || key === 'token_url')),
+  );
+  const lasts = typeof timeout === 'number' ? formatDuration(timeout / PER_MILLISECOND) : timeout;
+  const withSecret = { ...others, ...secretMembers(others, REMOTE_CLIENT_SECRET, secret) };
+  return {
+    ...withSecret,
+    ...secretMembers(withSecret, REMOTE_BEARER_TOKEN, token),
+    remote_auth_config: {
+      ...Object.fromEntries(kept),
+      ...(isNone(lasts) || timeout === 0 ? {} : { timeout: lasts }),
+    },
+  };
 }
 
 function isNone(value: unknown): boolean {

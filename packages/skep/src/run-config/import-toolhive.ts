@@ -5,7 +5,7 @@ import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { proxySettings } from '@skep/proxy/settings.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import { withCollector, withExchange, withSignIn } from './import-sign-in.ts';
+import { withCollector, withExchange, withRemoteAuth, withSignIn } from './import-sign-in.ts';
 import { withSteps } from './import-steps.ts';
 import { withoutFacts } from './labels.ts';
 import { invalidConfig, NAMES_AGAIN } from './run-config.ts';
@@ -46,7 +46,8 @@ export interface Imported {
  */
 export function fromToolhive(value: unknown, where: string, text = ''): Imported {
   if (!isRecord(value)) return { value, warnings: [] };
-  const document = withImage(withCollector(withExchange(withSteps(withSignIn(renamed(value))))));
+  const moved = withRemoteAuth(withCollector(withExchange(withSteps(withSignIn(renamed(value))))));
+  const document = withImage(moved);
   checkKeys(document, where, text);
   const idle = withMembers(document).filter(
     ([key, member]) => ruleOf(key) === 'harmless' && !isNothing(member),

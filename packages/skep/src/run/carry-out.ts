@@ -25,6 +25,7 @@ import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName } from './claim-name.ts';
 import { launchSaved } from './launch-saved.ts';
 import { forgetUnused, storeOwnSecrets, type Stored } from './own-secrets.ts';
+import type { SignInWork } from './sign-in-at-start.ts';
 import { startEvents } from './tell-start.ts';
 
 /** What carrying a plan out stands on, and how what it has made so far is undone. */
@@ -156,7 +157,14 @@ async function make(plan: NewWorkload, work: Work): Promise<Omit<Stored, 'refere
   const port = await choosePort();
   if (had !== undefined && port !== had && (wanted.wanted ?? 0) === 0)
     context.terminal.err(movedPort(plan.name, had, port));
-  const configured = await plan.configure({ port, merged, prepared });
+  const signedIn = await signIn(plan, { ...work, env: merged.env });
+  if (signedIn) work.undo = [...work.undo, signedIn.undo];
+  const configured = await plan.configure({
+    port,
+    merged,
+    prepared,
+    ...(signedIn && { signedIn: signedIn.auth }),
+  });
   await checkCreate(context.policy, configured);
   const { config, secrets, references } = await storeOwnSecrets(configured, context);
   if (references.length > 0) work.undo = [...work.undo, () => forgetUnused(plan.name, references, context)];
@@ -164,6 +172,11 @@ async function make(plan: NewWorkload, work: Work): Promise<Omit<Stored, 'refere
   await joiningGroup(places, config.group, () => saveRunConfig(places, { ...config, mount_sources }));
   work.undo = [...work.undo, () => deleteRunConfig(places, plan.name)];
   return { config, secrets: { ...plan.secrets, ...secrets } };
+}
+
+/** Nothing of it is loaded for servers that run here. */
+async function signIn({ name, signIn: how }: NewWorkload, work: SignInWork) {
+  return how && (await import('./sign-in-at-start.ts')).signInAtStart(name, how, work);
 }
 
 function movedPort(name: string, had: number, port: number): string {

@@ -1,6 +1,6 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { optional, textThat } from '@skep/core/settings/shape.ts';
-import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
+import { EXCHANGE_CLIENT_SECRET, OIDC_CLIENT_SECRET, REMOTE_BEARER_TOKEN } from '../secrets/reference.ts';
 
 /** Who may use the proxy. */
 export const incomingAuthSettings = settingsOf({ group: 'Authentication of clients (OIDC)' }, [
@@ -50,8 +50,11 @@ export const incomingAuthSettings = settingsOf({ group: 'Authentication of clien
 ]);
 
 /** How the proxy signs in at a remote MCP server. */
-export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a remote server', notYet: true }, [
-  flag('bool', 'remote-auth', 'Sign in with OAuth or OIDC', { default: false }),
+export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a remote server' }, [
+  flag('bool', 'remote-auth', 'Sign in with OAuth or OIDC; asked of the server otherwise', {
+    default: false,
+    defaultText: 'what the server wants',
+  }),
   flag('string', 'remote-auth-issuer', 'Issuer of the authorization server', {
     key: 'remote_auth_config.issuer',
     placeholder: 'url',
@@ -72,7 +75,6 @@ export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a rem
     { key: 'remote_auth_config.client_id', placeholder: 'id' },
   ),
   flag('string', 'remote-auth-client-secret', 'Client secret', {
-    key: 'remote_auth_config.client_secret',
     placeholder: 'secret',
     secret: true,
     excludes: ['remoteAuthClientSecretFile'],
@@ -82,8 +84,7 @@ export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a rem
     placeholder: 'file',
   }),
   flag('string', 'remote-auth-bearer-token', 'Bearer token instead of OAuth', {
-    env: 'SKEP_REMOTE_AUTH_BEARER_TOKEN',
-    key: 'remote_auth_config.bearer_token',
+    env: REMOTE_BEARER_TOKEN,
     placeholder: 'token',
     secret: true,
     excludes: ['remoteAuthBearerTokenFile'],
@@ -122,12 +123,10 @@ export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a rem
     key: 'header_forward.add_plaintext_headers',
     placeholder: 'Name=Value',
     secret: true,
-    notYet: false,
   }),
   flag('pairs', 'remote-forward-headers-secret', 'Header whose value is in the secrets manager; repeatable', {
     key: 'header_forward.add_headers_from_secret',
     placeholder: 'Name=secret-name',
-    notYet: false,
   }),
 ]);
 

@@ -42,55 +42,12 @@ test.each(rows.map((row) => [row.name, row] as const))('%s is documented in one 
   expect(row.kind === 'choice' ? row.choices?.length : 2).toBeGreaterThan(1);
 });
 
-test('every flag of a later release is refused by name', () => {
-  const refused = flagRows.filter((row) => row.notYet === true);
-  expect(refused.length).toBeGreaterThan(0);
-  for (const row of refused) {
-    const argv = [`--${row.flag ?? ''}=x`, 'server'];
-    expect(() => fromArgv({ rows, positionals: [{ name: 'SERVER' }] }, argv)).toThrow(
-      expect.objectContaining({
-        code: 'usage/not-available',
-        message: `the flag "--${row.flag ?? ''}" is not available yet`,
-      }),
-    );
-  }
+test('no flag waits for a later release', () => {
+  expect(flagRows.filter((row) => row.notYet === true)).toEqual([]);
 });
 
-describe('a flag of a later release whose value is what happens anyway', () => {
-  const later = flagRows.filter((row) => row.notYet === true);
-  const given = (row: Field, value: string) => fromArgv({ rows }, [`--${row.flag ?? ''}=${value}`]).settings;
-
-  test.each(later.filter((row) => row.default !== undefined).map((row) => [row.flag ?? '', row] as const))(
-    '--%s is accepted with its default',
-    (_flag, row) => {
-      const value = showValue(row, row.default ?? '');
-      expect(given(row, value).get(row.name)).toEqual({ value: row.default, origin: 'flag' });
-    },
-  );
-  test.each(later.filter((row) => row.kind === 'bool').map((row) => [row.flag ?? '', row] as const))(
-    '--%s=false is accepted',
-    (_flag, row) => expect(given(row, 'false').get(row.name)?.value).toBe(false),
-  );
-  test.each(
-    later
-      .filter((row) => /^(?:string|path|json-file|strings)$/.test(row.kind))
-      .map((row) => [row.flag ?? '', row] as const),
-  )('--%s is accepted empty, as scripts write what they have no value for', (_flag, row) => {
-    expect(given(row, '').has(row.name)).toBe(true);
-  });
-  test.each(later.map((row) => [row.flag ?? '', row] as const))(
-    '--%s is refused with any other value, alone and after an accepted one',
-    (_flag, row) => {
-      const other = row.kind === 'bool' ? (row.default === true ? 'x' : 'true') : '7';
-      const both = row.kind === 'bool' ? [`--${row.flag ?? ''}=false`] : [];
-      expect(() => fromArgv({ rows }, [...both, `--${row.flag ?? ''}=${other}`])).toThrow(
-        expect.objectContaining({ code: 'usage/not-available' }),
-      );
-    },
-  );
-  test('still counts as given beside --from-config', () => {
-    expect([...fromArgv({ rows }, ['--enable-audit=false']).settings.keys()]).toEqual(['enableAudit']);
-  });
+test('a flag that says what happens anyway counts as given', () => {
+  expect([...fromArgv({ rows }, ['--enable-audit=false']).settings.keys()]).toEqual(['enableAudit']);
 });
 
 describe('what this release delivers', () => {
@@ -157,6 +114,20 @@ describe('what this release delivers', () => {
         'publish',
         'read-only',
         'rebuild',
+        'remote-auth',
+        'remote-auth-authorize-url',
+        'remote-auth-bearer-token',
+        'remote-auth-bearer-token-file',
+        'remote-auth-callback-port',
+        'remote-auth-client-id',
+        'remote-auth-client-secret',
+        'remote-auth-client-secret-file',
+        'remote-auth-issuer',
+        'remote-auth-resource',
+        'remote-auth-scopes',
+        'remote-auth-skip-browser',
+        'remote-auth-timeout',
+        'remote-auth-token-url',
         'remote-forward-headers',
         'remote-forward-headers-secret',
         'resource-url',

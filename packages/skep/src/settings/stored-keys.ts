@@ -143,6 +143,14 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.optional(shape.noNul),
     brief: 'Resource that the new token is for (RFC 8707)',
   },
+  'remote_auth_config.scope_param_name': {
+    stored: shape.optional(shape.noNul),
+    brief: 'What the authorization server calls the parameter scope',
+  },
+  'remote_auth_config.oauth_params': {
+    stored: shape.optional(shape.recordOf(shape.noNul)),
+    brief: 'Further parameters of the address that a person signs in at',
+  },
   tools_override: {
     stored: shape.orEmpty<ToolOverrides | undefined>(overridesShape, undefined),
     brief: 'Other names and descriptions of tools',
@@ -197,6 +205,16 @@ export const decidedKeys = keysOf('Kept with a workload', {
 
 /** Keys of the format that this release does not act on, most of them guards. */
 export const laterKeys = keysOf('Keys of imported files', {
+  'remote_auth_config.headers': {
+    notYet: true,
+    harmless: true,
+    brief: 'Headers that another catalogue names',
+  },
+  'remote_auth_config.env_vars': {
+    notYet: true,
+    harmless: true,
+    brief: 'Variables that another catalogue names',
+  },
   env_file_dir: { notYet: true, brief: 'Directory of variables that is read at each start' },
   upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
   aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },

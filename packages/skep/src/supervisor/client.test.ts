@@ -1,3 +1,4 @@
+import { memoryStore } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { once } from 'node:events';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -85,6 +86,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
     log: silentLog,
     secretsOf: async () => ({}),
     forgetSecrets: async () => {},
+    signIns: async () => memoryStore(),
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
   });
   const up = await testServer({

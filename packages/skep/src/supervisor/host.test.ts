@@ -1,3 +1,4 @@
+import { memoryStore } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -117,6 +118,7 @@ function newHost(more: Partial<HostDeps> = {}): Host {
     log: silentLog,
     secretsOf: async () => ({}),
     forgetSecrets: async () => {},
+    signIns: async () => memoryStore(),
     async openWorkloadLog({ debug }) {
       verbose.push(debug);
       return { log: silentLog, close() {} };

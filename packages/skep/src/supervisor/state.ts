@@ -30,6 +30,7 @@ const statusShape = members({
     'running',
     'unhealthy',
     'unauthenticated',
+    'auth_retrying',
     'stopping',
     'stopped',
     'removing',

@@ -5,12 +5,14 @@ import type { Backend, Condition } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
 import { headersOf } from '../run-config/header-forward.ts';
+import { isSignedInTo } from '../run-config/remote-auth.ts';
 import { partsOf } from '../run-config/parts.ts';
 import { currentTools } from '../run-config/tools.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import { proxySecretOf, signInOf } from '../run-config/sign-in.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
+import type { OpenSignIns } from './remote-token.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
@@ -31,6 +33,8 @@ export interface SuperviseDeps extends WatchDeps {
   /** Skep's own, which servers are told. */
   readonly version: string;
   readonly fetch: typeof fetch;
+  /** Where sign-ins are kept. */
+  readonly signIns: OpenSignIns;
   /** The home directory of the user, which is never offered to a server that lacks something. */
   readonly home: string;
 }
@@ -101,17 +105,18 @@ async function begin(
     return next;
   }
   const { observed, made } = launched;
-  const condition = conditionRecord(config.name, deps);
+  const condition = conditionRecord(config, deps);
   try {
     await noted;
-    const proxy = await openProxy(config, observed, { ...deps, onCondition: condition.tell }).catch(
+    const backend = await backendOf(config, observed, deps);
+    const proxy = await openProxy(config, backend, { ...deps, onCondition: condition.tell }).catch(
       async (error: unknown) => {
         throw (await crashBehind({ ...deps, ...options, name: config.name })) ?? error;
       },
     );
     try {
       options.signal.throwIfAborted();
-      const asks = !taken && !config.no_check;
+      const asks = !taken && !config.no_check && (await canBeAsked(backend));
       const note = condition.note;
       const found = asks ? await meetServer(config, proxy, { ...deps, ...options, note }) : undefined;
       if (!asks) await note();
@@ -136,7 +141,7 @@ async function begin(
 
 /** Writes down how the server is by what its proxy tells; before it was noted as running, then. */
 function conditionRecord(
-  name: string,
+  config: RunConfig,
   { status, log }: Pick<SuperviseDeps, 'status' | 'log'>,
 ): { readonly tell: (next: Condition) => void; readonly note: () => Promise<void> } {
   let condition: Condition = 'fine';
@@ -144,10 +149,12 @@ function conditionRecord(
   const write = (): Promise<void> => {
     if (condition === 'fine') return status.set('running');
     if (condition === 'failing') return status.set('unhealthy', 'Health check failed');
-    return status.set(
-      'unauthenticated',
-      `the server wants to know who asks: give it a header with --remote-forward-headers-secret; see skep logs --proxy ${name}`,
-    );
+    if (condition === 'auth_retrying')
+      return status.set(
+        'auth_retrying',
+        `the token of the server cannot be refreshed now, and is tried again; see skep logs --proxy ${config.name}`,
+      );
+    return status.set('unauthenticated', whoIsMissing(config));
   };
   return {
     tell(next: Condition): void {
@@ -160,6 +167,15 @@ function conditionRecord(
       return write();
     },
   };
+}
+
+/** What a person does about a server elsewhere that does not know who asks. */
+function whoIsMissing(config: RunConfig): string {
+  const { name, remote_auth_config: auth } = config;
+  if (isSignedInTo(config)) return `nobody is signed in to the server: skep auth login ${name}`;
+  if (auth !== undefined)
+    return `the server refuses the bearer token: remove the workload with skep rm ${name}, and run it with a new one`;
+  return `the server wants to know who asks: give it a header with --remote-forward-headers-secret; see skep logs --proxy ${name}`;
 }
 
 interface Front {
@@ -198,7 +214,19 @@ async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Obs
 
 type OpenDeps = SuperviseDeps & Required<Pick<ProxyOptions, 'onCondition'>>;
 
-async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps): Promise<Proxy> {
+/** Somebody may have to sign in first, which is told by then. */
+async function canBeAsked(backend: Backend): Promise<boolean> {
+  const token = backend.kind === 'stdio' ? undefined : backend.remote?.token;
+  return (
+    token === undefined ||
+    token.token().then(
+      () => true,
+      () => false,
+    )
+  );
+}
+
+async function openProxy(config: RunConfig, backend: Backend, deps: OpenDeps): Promise<Proxy> {
   const secretOf = (target: string) => proxySecretOf(target, config, deps.secrets);
   const signIn = signInOf(config, config.oidc_config && (await secretOf(OIDC_CLIENT_SECRET)));
   return deps.startProxy({
@@ -207,7 +235,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps):
     host: config.host,
     port: config.port,
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
-    backend: (await remoteBackend(config, deps.secrets)) ?? backendOf(config, observed, deps.runtime),
+    backend,
     mode: config.proxy_mode,
     stateless: config.stateless ?? false,
     strictVersions: config.strict_protocol_validation ?? false,
@@ -223,24 +251,30 @@ async function openProxy(config: RunConfig, observed: Observed, deps: OpenDeps):
 }
 
 /** A server elsewhere; undefined for one that runs here. Values of secrets are in memory alone. */
-async function remoteBackend(
-  config: RunConfig,
-  secrets: SuperviseDeps['secrets'],
-): Promise<Backend | undefined> {
+async function remoteBackend(config: RunConfig, deps: SuperviseDeps): Promise<Backend | undefined> {
   const { remote_url: url, skep_ca_bundle: bundle, header_forward: forwarded, transport } = config;
   if (url === undefined) return undefined;
+  const hasToken = config.remote_auth_config !== undefined && config.token_exchange_config === undefined;
+  const secretOf = (target: string) => proxySecretOf(target, config, deps.secrets);
+  const token =
+    hasToken && (await (await import('./remote-token.ts')).openRemoteToken(config, { ...deps, secretOf }));
   return {
     kind: transport === 'sse' ? 'sse' : 'http',
     target: new URL(url),
     remote: {
       allowPrivate: config.remote_allow_private_ip ?? false,
       ca: bundle ? await readCaBundle(bundle) : undefined,
-      headers: headersOf(config, forwarded?.add_headers_from_secret ? await secrets() : {}),
+      headers: headersOf(config, forwarded?.add_headers_from_secret ? await deps.secrets() : {}),
+      ...(token && { token }),
     },
   };
 }
 
-function backendOf(config: RunConfig, observed: Observed, runtime: Runtime): Backend {
+async function backendOf(config: RunConfig, observed: Observed, deps: SuperviseDeps): Promise<Backend> {
+  return (await remoteBackend(config, deps)) ?? backendHere(config, observed, deps.runtime);
+}
+
+function backendHere(config: RunConfig, observed: Observed, runtime: Runtime): Backend {
   const target = forwardTarget(config, observed);
   if (target) return { kind: config.transport === 'sse' ? 'sse' : 'http', target };
   return {

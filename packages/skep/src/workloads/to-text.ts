@@ -6,6 +6,7 @@ const LOOKS: Readonly<Record<WorkloadView['status'], Format>> = {
   starting: 'yellow',
   unhealthy: 'yellow',
   unauthenticated: 'yellow',
+  auth_retrying: 'yellow',
   stopping: 'yellow',
   removing: 'yellow',
   stopped: 'dim',
@@ -14,7 +15,11 @@ const LOOKS: Readonly<Record<WorkloadView['status'], Format>> = {
   unknown: 'red',
 };
 /** Stands before a status that somebody else than its person has decided. */
-const ICONS: Partial<Record<WorkloadView['status'], string>> = { policy_stopped: '⊘', unauthenticated: '⚠' };
+const ICONS: Partial<Record<WorkloadView['status'], string>> = {
+  policy_stopped: '⊘',
+  unauthenticated: '⚠',
+  auth_retrying: '⚠',
+};
 
 /** A status as tables show it. */
 export function statusText(status: WorkloadView['status']): string {

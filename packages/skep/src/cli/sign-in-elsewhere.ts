@@ -1,0 +1,138 @@
+import type { KeptSignIn, SignInWay } from '@skep/auth/sign-in/port.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
+import { patienceOf, signInTarget, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
+import type { SecretsSurroundings } from '../secrets/provider.ts';
+import { forgetSignIn, signInOfWorkload, signInStore } from '../secrets/sign-in-store.ts';
+import { hasBrowser, personAt, type AtTerminal } from './person.ts';
+
+/** What signing in to the server of a workload stands on. */
+export type SignInAround = SecretsSurroundings & AtTerminal;
+
+export interface Elsewhere {
+  /** Of the workload. */
+  readonly name: string;
+  readonly url: string;
+  readonly auth: RemoteAuthConfig;
+  readonly clientSecret: string | undefined;
+  /** Absolute; PEM. */
+  readonly caPath: string | undefined;
+}
+
+/**
+ * What the server wants of whoever asks it (docs/behaviour/run.md#remote-sign-in): its `WWW-Authenticate`, or undefined where it
+ * answers without a token, or not at all.
+ */
+export async function demandOf(
+  { url, caPath }: Pick<Elsewhere, 'url' | 'caPath'>,
+  { signal }: Pick<SignInAround, 'signal'>,
+): Promise<{ readonly challenge: string | undefined } | undefined> {
+  const [{ probe }, fetch] = await Promise.all([import('@skep/auth/sign-in/probe.ts'), openFetch(caPath)]);
+  try {
+    const demand = await probe(url, { fetch, log: silentLog, signal });
+    return demand.kind === 'sign-in' ? { challenge: demand.challenge } : undefined;
+  } finally {
+    fetch.close();
+  }
+}
+
+export interface HowToSignIn {
+  /** `browser` becomes the device grant where there is no browser, and the server has that. */
+  readonly way: SignInWay;
+  /** What the server said when it was asked without a token. */
+  readonly challenge?: string | undefined;
+}
+
+/**
+ * Signs a person, or a service, in to the server of a workload, and keeps what comes of it. What was kept before stays until
+ * then. Fails with `auth/*`, and as the store does.
+ */
+export async function signInElsewhere(
+  { name, url, auth, clientSecret, caPath }: Elsewhere,
+  { way, challenge }: HowToSignIn,
+  around: SignInAround,
+): Promise<KeptSignIn> {
+  const store = signInStore(around);
+  await store.ready();
+  const key = signInOfWorkload(name);
+  const [{ signIn }, fetch] = await Promise.all([import('@skep/auth/sign-in/sign-in.ts'), openFetch(caPath)]);
+  try {
+    const skipBrowser = auth.skip_browser ?? false;
+    const services = {
+      fetch,
+      clock: systemClock,
+      log: silentLog,
+      person: personAt(around, { skipBrowser }),
+      signal: around.signal,
+      timeoutMs: patienceOf(auth),
+      challenge,
+      kept: await store.read(key).catch(unlessDamaged),
+    };
+    const target = signInTarget(url, auth, clientSecret);
+    const isBlind = way === 'browser' && !skipBrowser && !hasBrowser(around);
+    const kept = isBlind
+      ? await signIn(target, 'device', services).catch((error: unknown) => {
+          if (hasCode(error, 'auth/no-sign-in')) return signIn(target, 'browser', services);
+          throw error;
+        })
+      : await signIn(target, way, services);
+    await store.change(key, async () => kept);
+    return kept;
+  } catch (error) {
+    throw withNextStep(error);
+  } finally {
+    fetch.close();
+  }
+}
+
+async function openFetch(caPath: string | undefined) {
+  const { createSignInFetch } = await import('@skep/auth/sign-in/sign-in-fetch.ts');
+  return createSignInFetch(caPath === undefined ? {} : { ca: await readCaBundle(caPath) });
+}
+
+/** A new sign-in takes the place of one that nobody can read. */
+function unlessDamaged(error: unknown): undefined {
+  if (!hasCode(error, 'secrets/damaged')) throw error;
+}
+
+/** Flags that help, by what went wrong. */
+const NEXT: Partial<Readonly<Record<SkepError['code'], string>>> = {
+  'auth/no-sign-in':
+    'give a token with --remote-auth-bearer-token-file or SKEP_REMOTE_AUTH_BEARER_TOKEN, or name the issuer with --remote-auth-issuer',
+  'auth/client-needed': 'register a client there and give its id with --remote-auth-client-id',
+  'auth/client-refused': 'check --remote-auth-client-id and --remote-auth-client-secret-file',
+  'auth/callback-port': 'end what uses the port, or give another with --remote-auth-callback-port',
+  'auth/sign-in-timeout': 'try again; --remote-auth-timeout gives more time',
+};
+
+function withNextStep(error: unknown): unknown {
+  const hint = error instanceof SkepError ? NEXT[error.code] : undefined;
+  if (!(error instanceof SkepError) || hint === undefined) return error;
+  return new SkepError(error.code, { message: error.message, hint, cause: error });
+}
+
+/**
+ * Withdraws and forgets what is kept of a sign-in. `kept-there`: its authorization server did not withdraw it. Fails as the
+ * store does.
+ */
+export async function signOutElsewhere(
+  { name, caPath }: Pick<Elsewhere, 'name' | 'caPath'>,
+  around: SignInAround,
+): Promise<'out' | 'was-out' | 'kept-there'> {
+  const kept = await signInStore(around).read(signInOfWorkload(name)).catch(unlessDamaged);
+  const [{ signOut }, fetch] = await Promise.all([
+    import('@skep/auth/sign-in/sign-out.ts'),
+    openFetch(caPath),
+  ]);
+  try {
+    const isOut =
+      kept !== undefined && (await signOut(kept, { fetch, log: silentLog, signal: around.signal }));
+    const wasIn = await forgetSignIn(name, around);
+    if (!wasIn) return 'was-out';
+    return isOut ? 'out' : 'kept-there';
+  } finally {
+    fetch.close();
+  }
+}

@@ -1,0 +1,108 @@
+import { redactUrl } from '@skep/core/log/redact.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { moreThanDefault } from '../permissions/limits.ts';
+import { grantsOf } from '../permissions/grants.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { collectorOf } from '../run-config/telemetry.ts';
+import { allOf } from '../run-config/webhooks.ts';
+import {
+  EXCHANGE_CLIENT_SECRET,
+  OIDC_CLIENT_SECRET,
+  OTEL_HEADERS,
+  parseReference,
+  REMOTE_BEARER_TOKEN,
+  REMOTE_CLIENT_SECRET,
+} from '../secrets/reference.ts';
+
+/** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
+export function configGrants(config: RunConfig, cwd: string): readonly string[] {
+  return [
+    ...grantsOf(config.permission_profile, cwd, config.isolate_network === true),
+    ...(config.isolate_network === true && config.allow_runtime_gateway === true
+      ? ["connect to the container engine's gateway addresses"]
+      : []),
+    ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user}`]),
+    ...(config.package?.directory === undefined
+      ? []
+      : [`build and run the Go project at "${config.package.directory}"`]),
+    ...moreThanDefault(config),
+    ...(config.remote_allow_private_ip === true
+      ? [`send requests to ${redactUrl(config.remote_url ?? '')}, which is no public address`]
+      : []),
+    ...Object.entries(config.header_forward?.add_headers_from_secret ?? {}).map(
+      ([header, secret]) =>
+        `send ${new URL(config.remote_url ?? '').host} the secret "${secret}" as ${header}`,
+    ),
+    ...(config.secrets ?? [])
+      .map(parseReference)
+      .map(({ name, target }) =>
+        target === OTEL_HEADERS
+          ? `show its collector the secret "${name}"`
+          : target === OIDC_CLIENT_SECRET ||
+              target === EXCHANGE_CLIENT_SECRET ||
+              target === REMOTE_CLIENT_SECRET
+            ? `show its identity provider the secret "${name}"`
+            : target === REMOTE_BEARER_TOKEN
+              ? `send the server the secret "${name}" as its token`
+              : `give the server the secret "${name}" as ${target}`,
+      ),
+    ...(config.jwks_auth_token_file
+      ? [`send its identity provider the content of "${config.jwks_auth_token_file}"`]
+      : []),
+    ...remoteAuthGrants(config),
+    ...(config.oidc_config?.jwks_allow_private_ip === true
+      ? ['ask an identity provider at a private address']
+      : []),
+    ...webhookGrants(config),
+    ...telemetryGrants(config),
+    ...(config.audit_config?.logFile ? [`append what is audited to "${config.audit_config.logFile}"`] : []),
+    ...(config.token_exchange_config?.token_url
+      ? [`send the tokens of its clients to "${config.token_exchange_config.token_url}"`]
+      : []),
+    ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
+    ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
+  ];
+}
+
+/** Who is shown what a person signs in with. */
+function remoteAuthGrants({
+  remote_auth_config: auth = {},
+  remote_url: url = '',
+}: RunConfig): readonly string[] {
+  const { issuer, authorize_url: authorize, token_url: token } = auth;
+  const files = [auth.client_secret_file, auth.bearer_token_file].filter((path) => path);
+  return [
+    ...[issuer, authorize].flatMap((at) => (at ? [`have you sign in at "${at}"`] : [])),
+    ...(token ? [`send what you signed in with to "${token}"`] : []),
+    ...files.map(
+      (path) =>
+        `send ${auth.bearer_token_file === path ? new URL(url).host : 'its identity provider'} the content of "${path ?? ''}"`,
+    ),
+  ];
+}
+
+/** Whoever is asked about calls hears what they say, and may be asked with what this machine has. */
+function webhookGrants(config: RunConfig): readonly string[] {
+  return allOf(config).flatMap((one) => {
+    const { hmac_secret_ref: secret, tls_config: tls, url } = one;
+    const what = (config.mutating_webhooks ?? []).includes(one) ? 'show and let it change' : 'show';
+    return [
+      `ask "${url}" about every call of its clients: ${what} all that they say`,
+      ...(secret === undefined ? [] : [`sign what it asks "${url}" with "${secret}"`]),
+      ...(tls?.client_key_path === undefined
+        ? []
+        : [`sign in at "${url}" with the key "${tls.client_key_path}"`]),
+    ];
+  });
+}
+
+/** Whoever gets to see what is measured learns what the person does. */
+function telemetryGrants({ telemetry_config: config, telemetry_environment }: RunConfig): readonly string[] {
+  const collector = config && collectorOf(config);
+  const variables = Object.keys(telemetry_environment ?? {});
+  if (collector === undefined) return [];
+  return [
+    `tell ${collector} which of its tools are called`,
+    ...(variables.length === 0 ? [] : [`tell it what the variables ${variables.join(', ')} hold`]),
+  ];
+}

@@ -1,0 +1,126 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { FieldValue, Settings } from '@skep/core/settings/field.ts';
+import type { AppConfig } from '../config/app-config.ts';
+import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
+import { hasBearerToken } from '../run-config/remote-auth.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { CheckedInputs } from './check-inputs.ts';
+import type { PlannedExchange } from './plan-exchange.ts';
+import { checkRemoteAuth, ISSUERS, planRemoteAuth, type PlannedRemoteAuth } from './plan-remote-auth.ts';
+import type { RunValues } from '../settings/run-settings.ts';
+import type { NewWorkload, Surroundings } from './plan.ts';
+import { isPrivateHost } from './private-host.ts';
+import type { ResolvedRemote } from './resolve-target.ts';
+
+/** What the entry says of signing in; a person who names the issuer, or its endpoints, names all of them. */
+export function signInFrom(
+  { plan }: ResolvedRemote,
+  given: Settings,
+): Readonly<Record<string, FieldValue | undefined>> {
+  const { oauth } = plan ?? {};
+  if (oauth === undefined) return {};
+  const hasOwn = ISSUERS.some((name) => given.has(name));
+  const { issuer, authorize_url: authorize, token_url: token } = oauth;
+  const endpoints =
+    authorize && token ? { remoteAuthAuthorizeUrl: authorize, remoteAuthTokenUrl: token } : {};
+  return {
+    ...(hasOwn ? {} : issuer ? { remoteAuthIssuer: issuer } : endpoints),
+    remoteAuthClientId: oauth.client_id || undefined,
+    remoteAuthScopes: oauth.scopes ?? undefined,
+    remoteAuthCallbackPort: oauth.callback_port ?? undefined,
+    remoteAuthResource: oauth.resource || undefined,
+    'remote_auth_config.oauth_params': oauth.oauth_params ?? undefined,
+  };
+}
+
+interface AskedElsewhere {
+  readonly found: ResolvedRemote;
+  readonly inputs: Pick<CheckedInputs, 'secrets'>;
+  readonly exchange: PlannedExchange;
+  readonly config: AppConfig;
+  readonly values: RunValues;
+  readonly settings: Settings;
+  readonly url: URL;
+  readonly hasHeaders: boolean;
+}
+
+/** As `planRemoteAuth`. Fails also where a catalogue sends people to an address that is not public, and as the store of secrets does. */
+export async function planSignInElsewhere(
+  { found, inputs, exchange, config, ...asked }: AskedElsewhere,
+  around: Surroundings,
+): Promise<PlannedRemoteAuth> {
+  await requirePublicIssuer(asked.settings, found, config);
+  const planned = await planRemoteAuth(
+    {
+      ...asked,
+      secrets: inputs.secrets,
+      exchanges: exchange.config.token_exchange_config !== undefined,
+      isWanted: found.plan?.oauth !== undefined,
+    },
+    around.cwd,
+  );
+  const isGiven = planned.clientSecret !== undefined || planned.bearerToken !== undefined;
+  // What was given to sign in with is sealed, or not taken.
+  if (isGiven && !asked.values.explain) {
+    const { signInStore } = await import('../secrets/sign-in-store.ts');
+    await signInStore(around).ready();
+  }
+  return planned;
+}
+
+/** Who a person is sent to, by a catalogue, to sign in. */
+async function requirePublicIssuer(
+  settings: Settings,
+  { entryName }: ResolvedRemote,
+  app: AppConfig,
+): Promise<void> {
+  for (const name of ISSUERS) {
+    const { origin, value } = settings.get(name) ?? {};
+    const url = origin === 'registry' && typeof value === 'string' ? URL.parse(value) : null;
+    if (url === null || app.allowPrivateRegistryIp || !(await isPrivateHost(url))) continue;
+    throw new SkepError('fetch/refused-address', {
+      message: `"${entryName ?? ''}" of the catalogue has people sign in at ${url.host}, which is no public address`,
+      hint: 'if you trust it, name it with --remote-auth-issuer',
+    });
+  }
+}
+
+interface At {
+  readonly url: string;
+  readonly caPath: string | undefined;
+  readonly secrets: SecretEnv;
+}
+
+/** What is done about it when the workload is made. */
+export function signInOf(
+  { auth, how, clientSecret }: Pick<PlannedRemoteAuth, 'auth' | 'how' | 'clientSecret'>,
+  { url, caPath, secrets }: At,
+): Pick<NewWorkload, 'signIn'> {
+  if (how !== 'sign-in' && how !== 'if-wanted') return {};
+  return {
+    signIn: {
+      url,
+      caPath,
+      auth,
+      isWanted: how === 'sign-in',
+      clientSecret: clientSecret ?? secrets[REMOTE_CLIENT_SECRET],
+    },
+  };
+}
+
+/** As `signInOf`, for an imported configuration; `token` is saved where the server is shown one that somebody gives. */
+export function importedSignIn(
+  config: RunConfig,
+  secrets: SecretEnv,
+): Pick<NewWorkload, 'signIn'> & { readonly token?: RunConfig['remote_auth_config'] } {
+  const { remote_url: url, skep_ca_bundle: caPath, secret_env, remote_auth_config: auth = {} } = config;
+  if (url === undefined) return {};
+  const hasToken = hasBearerToken(config) || secret_env.includes(REMOTE_BEARER_TOKEN);
+  const isNamed = Boolean(auth.issuer || auth.authorize_url);
+  const how = hasToken ? 'token' : isNamed ? 'sign-in' : 'if-wanted';
+  checkRemoteAuth(auth, new URL(url), how);
+  if (hasToken) return { token: auth };
+  if (config.token_exchange_config !== undefined || (config.header_forward && !isNamed)) return {};
+  return signInOf({ auth, how, clientSecret: undefined }, { url, caPath, secrets });
+}

@@ -1,0 +1,39 @@
+import { printable } from '@skep/core/terminal/printable.ts';
+import type { Context } from '../cli/context.ts';
+import { demandOf, signInElsewhere } from '../cli/sign-in-elsewhere.ts';
+import type { RemoteSignIn } from '../plan/plan.ts';
+import type { Progress } from '../print/progress.ts';
+import { clientSecretIn, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
+import { REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
+import { forgetSignIn } from '../secrets/sign-in-store.ts';
+
+export interface SignInWork {
+  readonly context: Context;
+  readonly progress: Progress;
+  /** Variables of the workload, secret ones among them. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface SignedInAtStart {
+  /** What is saved of it. */
+  readonly auth: RemoteAuthConfig;
+  readonly undo: () => Promise<void>;
+}
+
+/**
+ * Signs in to the server of a workload that is being made, and keeps what comes of it; undefined where
+ * the server wants nobody to sign in. A person may take long, so this comes last of what can fail. Fails as `signInElsewhere`.
+ */
+export async function signInAtStart(
+  name: string,
+  { auth, isWanted, clientSecret, ...at }: RemoteSignIn,
+  { context, progress, env }: SignInWork,
+): Promise<SignedInAtStart | undefined> {
+  const demand = isWanted ? { challenge: undefined } : await demandOf(at, context);
+  if (demand === undefined) return undefined;
+  progress.end();
+  const secret = clientSecret ?? env[REMOTE_CLIENT_SECRET] ?? (await clientSecretIn(auth));
+  await signInElsewhere({ ...at, name, auth, clientSecret: secret }, { way: 'browser', ...demand }, context);
+  context.terminal.err(`${printable(`Signed in to ${new URL(at.url).host}`)}\n`);
+  return { auth, undo: async () => void (await forgetSignIn(name, context)) };
+}

@@ -1,0 +1,150 @@
+import { tokenChallenge } from '@skep/auth/sign-in/challenge.ts';
+import type { KeptSignIn, SignInState, SignInStore } from '@skep/auth/sign-in/port.ts';
+import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
+import { createTokenSource } from '@skep/auth/sign-in/token-source.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
+import type { RemoteToken } from '@skep/proxy/backend/backend.ts';
+import { proxyLimits } from '../run-config/proxy-limits.ts';
+import { hasBearerToken, readSecretFile } from '../run-config/remote-auth.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { REMOTE_BEARER_TOKEN } from '../secrets/reference.ts';
+import { signInOfWorkload } from '../secrets/sign-in-store.ts';
+
+/** Opens the store of sign-ins, which nobody needs who signs in nowhere. */
+export type OpenSignIns = () => Promise<SignInStore>;
+
+export interface RemoteTokenDeps {
+  readonly signIns: OpenSignIns;
+  readonly secretOf: (target: string) => Promise<string | undefined>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (min: number, max: number) => number;
+}
+
+/** Between two looks at the store while nobody is signed in. */
+const LOOK_MS = 10_000;
+
+/**
+ * What the proxy of a workload shows its server elsewhere: a token that somebody gave, or that of a sign-in, which is refreshed
+ * and kept. No browser is opened for it. Fails with `file/*`, and as the store of secrets does.
+ */
+export async function openRemoteToken(config: RunConfig, deps: RemoteTokenDeps): Promise<RemoteToken> {
+  return hasBearerToken(config) ? givenToken(config, deps) : signedInToken(config, deps);
+}
+
+/** As it was given; one in a file may be replaced there at any time. */
+async function givenToken(config: RunConfig, { secretOf }: RemoteTokenDeps): Promise<RemoteToken> {
+  const file = config.remote_auth_config?.bearer_token_file;
+  const read = async (): Promise<string> => {
+    const text = file ? await readSecretFile(file, 'bearer token') : await secretOf(REMOTE_BEARER_TOKEN);
+    const token = text?.trim() ?? '';
+    if (/^[\u0021-\u007e]+$/u.test(token)) return token;
+    throw new SkepError('usage/invalid-value', {
+      message: `the bearer token of "${config.name}" cannot be sent`,
+    });
+  };
+  let token = await read();
+  return {
+    token: () => Promise.resolve(token),
+    async refused(refused) {
+      if (refused !== token) return token;
+      token = file ? await read().catch(() => token) : token;
+      return token === refused ? undefined : token;
+    },
+    // Whether it is good only the server says, each time.
+    state: () => 'running',
+    follow() {},
+    lacking() {},
+    advice: `remove it with skep rm ${config.name}, and run it with a new token`,
+    close() {},
+  };
+}
+
+async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<RemoteToken> {
+  const { name, skep_ca_bundle: bundle } = config;
+  const { clock, log, random } = deps;
+  const limits = proxyLimits(config);
+  const fetch = createSignInFetch(bundle ? { ca: await readCaBundle(bundle) } : {});
+  let tell = (_state: SignInState): void => {};
+  let looking: Timer | undefined;
+  // Somebody may sign in with a command, and nobody has to call for it to be noticed.
+  const look = (): void => {
+    looking = clock.after(LOOK_MS, () => {
+      source.token().then(
+        () => tell('running'),
+        () => source.state() === 'unauthenticated' && look(),
+      );
+    });
+  };
+  const source = createTokenSource(signInOfWorkload(name), forOrigin(config, await deps.signIns()), {
+    fetch,
+    clock,
+    log,
+    random: () => random(0, 999) / 1_000,
+    patience: {
+      initialMs: limits.tokenRetryMs,
+      maxMs: limits.tokenMaxRetryMs,
+      maxElapsedMs: limits.tokenMaxElapsedMs,
+      maxTries: limits.tokenMaxTries,
+      tickMs: limits.tokenTickMs,
+      maxRetryingMs: limits.tokenMaxRetryingMs,
+    },
+    onState(state) {
+      looking?.cancel();
+      if (state === 'unauthenticated') look();
+      tell(state);
+    },
+  });
+  const told = new Set<string>();
+  return {
+    ...source,
+    follow: (next) => void (tell = next),
+    lacking(token, challenge) {
+      // What it wants is asked for when a person signs in the next time.
+      void source.refused(token, challenge);
+      void tellLacking(challenge, { name, log, told });
+    },
+    advice: `skep auth login ${name}`,
+    close() {
+      looking?.cancel();
+      source.close();
+      fetch.close();
+    },
+  };
+}
+
+/** A workload whose address has changed since is signed in to nobody: a token is for one server. */
+function forOrigin({ remote_url: url = '' }: RunConfig, store: SignInStore): SignInStore {
+  const own = (kept: KeptSignIn | undefined): KeptSignIn | undefined =>
+    kept !== undefined && URL.parse(kept.resource)?.origin === new URL(url).origin ? kept : undefined;
+  return {
+    read: async (key) => own(await store.read(key)),
+    change: (key, next) =>
+      store.change(key, async (kept) => {
+        const changed = await next(own(kept));
+        return own(kept) === undefined ? kept : changed;
+      }),
+  };
+}
+
+interface Telling {
+  readonly name: string;
+  readonly log: Log;
+  /** Scopes that were told of. */
+  readonly told: Set<string>;
+}
+
+/** Says once which command gets the scopes that a server wants; nobody is asked in the background. */
+async function tellLacking(challenge: string, { name, log, told }: Telling): Promise<void> {
+  const wanted = await tokenChallenge(challenge);
+  if (wanted?.error !== 'insufficient_scope') return;
+  const scopes = (wanted.scopes ?? []).map((scope) => printable(scope)).join(',');
+  if (told.has(scopes)) return;
+  told.add(scopes);
+  const more = scopes === '' ? '' : ` --scopes ${scopes}`;
+  log.warn({ workload: name }, `the server wants more than the token allows: skep auth login ${name}${more}`);
+}
