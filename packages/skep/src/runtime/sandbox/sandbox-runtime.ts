@@ -52,7 +52,7 @@ import {
 } from './places.ts';
 import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts';
 import { removeWhole, sweepDirectory } from './own-directories.ts';
-import { unusedVolumes, volumesOf } from './shared-volumes.ts';
+import { volumesOfOne } from './shared-volumes.ts';
 import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 import { Watches } from './trace/watches.ts';
@@ -298,11 +298,11 @@ export class SandboxRuntime implements Runtime {
     await this.stop(name, 0);
     this.#release(name);
     await this.#directories.drop(name);
-    const volumes = await volumesOf(this.#environment, name);
-    await removeWhole(root, name, this.#environment);
-    await kept.removeEmptyData(this.#environment, name, await unusedVolumes(this.#environment, volumes));
     // Whatever is known of its last start, which may have failed or been cut short.
     if (groups) await removeGroup(groupOf(groups, workloadPlaces(path.join(root, name))));
+    await kept.removeEmptyData(this.#environment, name, await volumesOfOne(this.#environment, name));
+    // By this the rest is found, so a removal that is cut short before is done again.
+    await removeWhole(root, name, this.#environment);
   }
 
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'volumes'>): readonly string[] {

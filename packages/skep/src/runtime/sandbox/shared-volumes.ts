@@ -7,7 +7,7 @@ import { workloadPlaces, workloadsDirectory } from './places.ts';
 import { readSpec } from './records.ts';
 
 /** The volumes that a workload shares; none where its description is gone or damaged. */
-export async function volumesOf(environment: RuntimeEnvironment, name: string): Promise<readonly string[]> {
+async function volumesOf(environment: RuntimeEnvironment, name: string): Promise<readonly string[]> {
   try {
     const saved = await readSpec(workloadPlaces(path.join(workloadsDirectory(environment), name)).spec);
     return (saved?.spec.volumes ?? []).map(({ volume }) => volume);
@@ -17,13 +17,15 @@ export async function volumesOf(environment: RuntimeEnvironment, name: string): 
   }
 }
 
-/** Those of the volumes that no workload has. */
-export async function unusedVolumes(
+/** Those that a workload shares and no other has. */
+export async function volumesOfOne(
   environment: RuntimeEnvironment,
-  volumes: readonly string[],
+  name: string,
 ): Promise<readonly string[]> {
-  if (volumes.length === 0) return [];
+  const own = await volumesOf(environment, name);
+  if (own.length === 0) return [];
   const names = (await ifThere(readdir(workloadsDirectory(environment)))) ?? [];
-  const used = await Promise.all(names.map((name) => volumesOf(environment, name)));
-  return volumes.filter((one) => !used.flat().includes(one));
+  const others = names.filter((other) => other !== name);
+  const used = await Promise.all(others.map((other) => volumesOf(environment, other)));
+  return own.filter((one) => !used.flat().includes(one));
 }
