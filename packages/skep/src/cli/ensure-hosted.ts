@@ -8,10 +8,10 @@ import type { Context } from './context.ts';
  * it read, where they are true now.
  */
 export async function ensureHosted(context: Context): Promise<Statuses | undefined> {
-  // A supervisor that has just come up says of what it takes up that it starts. A damaged file is told about by the
+  // A supervisor that has just come up says of what it takes up that it starts, or of what it finishes that it ends. A damaged file is told about by the
   // command that shows it.
   const statuses = await readStatuses(context.places, () => {});
-  const left = unhosted(statuses, { isAlive: remembering(context.isAlive), alsoStarting: true });
+  const left = unhosted(statuses, { isAlive: remembering(context.isAlive), alsoUnderWay: true });
   if (left.length === 0) return statuses;
   // Loaded when it is needed: looking at workloads is done often.
   const { SupervisorClient } = await import('../supervisor/client.ts');

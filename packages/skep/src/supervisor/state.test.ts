@@ -12,7 +12,9 @@ import {
   statusNames,
   writeStatus,
   openStatusRecord,
+  unhosted,
   type StatusWord,
+  type WorkloadStatus,
 } from './state.ts';
 
 let home: string;
@@ -142,6 +144,23 @@ describe('the status of a workload', () => {
     await Promise.all(writing);
     for (const read of reads) expect(['stopped', 'error']).toContain(read?.status);
   });
+});
+
+test.each<[StatusWord, string, boolean]>([
+  ['starting', 'living', true],
+  ['stopping', 'living', true],
+  ['removing', 'living', true],
+  ['running', 'living', false],
+  ['stopped', 'living', false],
+  ['running', 'dead', true],
+  ['removing', 'dead', true],
+  ['stopped', 'dead', false],
+])('whoever shows what is there waits for one that is %s by a %s process: %s', (status, process, waits) => {
+  const time = '2026-01-01T00:00:00.000Z';
+  const one = { created_at: time, updated_at: time, process_id: 7, process_started: process };
+  const statuses = new Map([['a1', { ...one, status } as WorkloadStatus]]);
+  const isAlive = ({ started }: { readonly started: string }): boolean => started === 'living';
+  expect(unhosted(statuses, { isAlive, alsoUnderWay: true })).toEqual(waits ? ['a1'] : []);
 });
 
 test.each<[StatusWord, boolean, boolean]>([

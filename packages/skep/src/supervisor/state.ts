@@ -131,8 +131,8 @@ export function hostOf(status: WorkloadStatus, isAlive: IsAlive): ProcessIdentit
 
 export interface Looking {
   readonly isAlive: IsAlive;
-  /** Also what a living process starts, or takes up, at this moment. */
-  readonly alsoStarting?: boolean;
+  /** Also what a living process starts, takes up, ends or removes at this moment. */
+  readonly alsoUnderWay?: boolean;
 }
 
 /** What all status files say, by name, sorted; undefined for what cannot be read, or went while we looked. */
@@ -155,12 +155,14 @@ export async function readStatuses(
   return statuses;
 }
 
+const UNDER_WAY: ReadonlySet<StatusWord> = new Set(['starting', 'stopping', 'removing']);
+
 /** Names with something left to do that no living process does. What cannot be read is none of them. */
-export function unhosted(statuses: Statuses, { isAlive, alsoStarting = false }: Looking): readonly string[] {
+export function unhosted(statuses: Statuses, { isAlive, alsoUnderWay = false }: Looking): readonly string[] {
   const names: string[] = [];
   for (const [name, status] of statuses) {
     if (!status || !isUnfinished(status.status)) continue;
-    if (!hostOf(status, isAlive) || (alsoStarting && status.status === 'starting')) names.push(name);
+    if (!hostOf(status, isAlive) || (alsoUnderWay && UNDER_WAY.has(status.status))) names.push(name);
   }
   return names;
 }
