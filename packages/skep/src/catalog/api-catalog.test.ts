@@ -84,6 +84,19 @@ describe('a registry of another maker', () => {
     expect(await apiCatalog('http://r.example', client).list({ signal })).toEqual([]);
     expect(pages).toBe(1000);
   });
+  test('that has more servers than can be looked at is read as far as 10,000', async () => {
+    let pages = 0;
+    const getJson = async () => {
+      pages += 1;
+      const servers = Array.from({ length: 100 }, (_, at) => ({
+        server: { ...ENTRY, name: `io.example/${pages}-${at}` },
+      }));
+      return { servers, metadata: { nextCursor: `${pages}` } };
+    };
+    const client = { getJson, close: async () => undefined } as Pick<Client, 'getJson' | 'close'> as Client;
+    expect(await apiCatalog('http://r.example', client).list({ signal })).toHaveLength(10_000);
+    expect(pages).toBe(100);
+  });
   test.each([400, 422])('that answers %d to a search is looked through as a whole', async (status) => {
     const other = registry(404, status);
     await expect(other.search('ab')).rejects.toMatchObject({ detail: { status } });

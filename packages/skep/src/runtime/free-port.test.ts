@@ -92,6 +92,17 @@ describe('the proxy port', () => {
     const plan = { host: '127.0.0.1', wanted, promised: async () => none, random: () => 1 };
     await expect(planPort(plan)).rejects.toMatchObject({ code: 'run/port-busy' });
   });
+  test('after ten draws in vain the first free one is taken, and where none is left that is an error', async () => {
+    const everything = Array.from({ length: 65_536 }, (_, port) => [port, 'a1'] as const);
+    const request = { host: '127.0.0.1', random: () => 10_000 };
+    const free = await unused();
+    const allBut = new Map(everything.filter(([port]) => port !== free));
+    expect(free).toBeGreaterThanOrEqual(10_000);
+    expect(await choosePort({ ...request, promised: async () => allBut })).toBe(free);
+    await expect(choosePort({ ...request, promised: async () => new Map(everything) })).rejects.toMatchObject(
+      { code: 'run/port-busy', message: 'could not find an available port' },
+    );
+  });
   test('the listener of the check is closed again', async () => {
     const port = await choosePort({
       host: '127.0.0.1',
