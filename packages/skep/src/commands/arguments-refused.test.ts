@@ -84,10 +84,14 @@ describe('logs and exports', () => {
     ['export a1 .', 'cannot write "WORK": it is a directory; name a file'],
   ])('%s', refuses);
 
-  test('an export makes the directories that it needs', async () => {
-    expect(await skep.output('export a1 deep/er/out')).toBe(
-      "Successfully exported run configuration for 'a1' to 'deep/er/out'\n",
-    );
+  test.each<Row>([
+    ['export a1 deep/er/out', "Successfully exported run configuration for 'a1' to 'deep/er/out'\n"],
+    [
+      'export a1 new/k8s.yaml --format k8s',
+      "Successfully exported Kubernetes MCPServer resource for 'a1' to 'new/k8s.yaml'\n",
+    ],
+  ])('%s makes the directories that it needs', async (line, said) => {
+    expect(await skep.output(line)).toBe(said);
   });
 });
 
