@@ -10,6 +10,7 @@ import {
   onOneLine,
   rawAt,
   splice,
+  type Edit,
   type Span,
 } from '@skep/core/json/scan.ts';
 
@@ -160,6 +161,28 @@ export function withId<M extends Request | Response>(message: M, id: string): M 
     id,
     idSpan: { start, end: start + id.length },
     text: splice(message.text, [{ span: message.idSpan, text: id }]),
+  };
+}
+
+/** The answer with other JSON text in places that are not its id; it is parsed where somebody asks for its value. */
+export function withEdits(
+  { kind, id, failed, idSpan, text: before }: Response,
+  edits: readonly Edit[],
+): Response {
+  const text = splice(before, edits);
+  let moved = 0;
+  for (const edit of edits)
+    if (edit.span.end <= idSpan.start) moved += edit.text.length - (edit.span.end - edit.span.start);
+  let value: JsonObject | undefined;
+  return {
+    kind,
+    id,
+    failed,
+    text,
+    idSpan: { start: idSpan.start + moved, end: idSpan.end + moved },
+    get value() {
+      return (value ??= valueOf(text));
+    },
   };
 }
 

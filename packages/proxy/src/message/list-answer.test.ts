@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readMessage, type Response } from './json-rpc.ts';
-import { readList } from './list-answer.ts';
+import { ListReader, readList } from './list-answer.ts';
 
 function answer(text: string): Response {
   const message = readMessage(text);
@@ -33,6 +33,9 @@ test('an answer with some of its items is the same answer without the others', (
         JSON.parse(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(id), result: { ...whole, ...scope, tools: kept } })),
       );
       expect(shown).toMatchObject({ kind: 'response', id });
+      // As if it had come so.
+      const { idSpan, value } = shown ?? answer('');
+      expect({ idSpan, value }).toEqual({ idSpan: answer(shown?.text ?? '').idSpan, value: answer(shown?.text ?? '').value });
     }),
   );
 }); // prettier-ignore
@@ -48,4 +51,22 @@ test('every other character stays', () => {
 
 test.each(['{}', '{"tools":7}', '{"tools":[],"tools":[]}', '[]'])('there is no list in %s', (result) => {
   expect(readList(answer(`{"jsonrpc":"2.0","id":1,"result":${result}}`), 'tools')).toBeUndefined();
+});
+
+test('a list that was told before is read but once, and another one anew', () => {
+  const read: string[] = [];
+  const reader = new ListReader('tools', (text) => {
+    read.push(text);
+    return JSON.parse(text) as number;
+  });
+  const told = (id: number, list: string) =>
+    reader.read(answer(`{"id":${id},"jsonrpc":"2.0","result":{"tools":${list}}}`));
+  expect(told(1, '[1,2]')?.with([false, true]).text).toContain(
+    '"id":1,"jsonrpc":"2.0","result":{"tools":[2]}',
+  );
+  expect(told(22, '[1,2]')?.with([true, false]).text).toContain(
+    '"id":22,"jsonrpc":"2.0","result":{"tools":[1]}',
+  );
+  expect(told(3, '[3]')?.items).toEqual([3]);
+  expect(read).toEqual(['1', '2', '3']);
 });

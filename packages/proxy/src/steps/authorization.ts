@@ -6,9 +6,9 @@ import type { Step } from '../call/chain.ts';
 import { principalOf } from '../call/principal.ts';
 import { refuse } from '../call/refuse.ts';
 import { idOf, memberAt, type Message, type Response } from '../message/json-rpc.ts';
-import { readList } from '../message/list-answer.ts';
+import { ListReader } from '../message/list-answer.ts';
 import { LISTS, listeningTo, needOf, type ListShape, type Sent } from './authz/methods.ts';
-import { itemsOf, type Item } from './authz/list-items.ts';
+import { itemOf, type Item } from './authz/list-items.ts';
 import type { Authorizer, Decide, Question } from './authz/question.ts';
 import { readRules } from './authz/rules.ts';
 import { ServerTools } from './authz/server-tools.ts';
@@ -84,6 +84,7 @@ class Gate {
   /** Undefined where nothing depends on what a server says of its tools. */
   readonly #tools: ServerTools | undefined;
   readonly #tasks = new TaskOwners();
+  readonly #readers = new Map<ListShape, ListReader<Item>>();
 
   constructor(clock: Pick<Clock, 'elapsed'>, tools: ServerTools | undefined) {
     this.#clock = clock;
@@ -139,15 +140,23 @@ class Gate {
   /** The answer as the caller may see it; undefined where that cannot be told. */
   async #shown(answer: Response, list: ListShape, who: Who): Promise<Message | undefined> {
     if (answer.failed) return answer;
-    const read = readList(answer, list.member);
-    const items = read && itemsOf(read.items, list);
-    if (read === undefined || items === undefined) return undefined;
+    const read = this.#readerOf(list).read(answer);
+    if (read === undefined) return undefined;
+    const { items } = read;
     this.#tools?.heard(items);
     const decide = (item: Item): boolean | Promise<boolean> =>
       item.kind === 'task'
         ? this.#tasks.owns(item.id, who.principal)
         : who.decide({ ...item, kind: item.kind });
     return read.with(await decideAll(items, decide, this.#clock));
+  }
+
+  #readerOf(list: ListShape): ListReader<Item> {
+    const known = this.#readers.get(list);
+    if (known !== undefined) return known;
+    const reader = new ListReader(list.member, (text) => itemOf(text, list));
+    this.#readers.set(list, reader);
+    return reader;
   }
 }
 

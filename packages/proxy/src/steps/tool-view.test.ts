@@ -9,7 +9,8 @@ function answer(text: string): Response {
   return message;
 }
 
-const shown = (settings: ToolSettings, text: string): string => toolView(settings).show(answer(text)).text;
+const shown = (settings: ToolSettings, text: string): string | undefined =>
+  toolView(settings).show(answer(text))?.text;
 const NAMES = ['a', 'b', 'c', 'd', '__proto__', 'toString', 'é"\\'];
 const rename = { overrides: { read: { name: 'look', description: 'Looks "around"' } } };
 
@@ -58,10 +59,8 @@ describe('a list of tools', () => {
     '{"tools":{"name":"secret"}}',
     '{"tools":[{"name":"a","name":"secret"}]}',
     '{"tools":[],"tools":[{"name":"secret"}]}',
-  ])('is an error where it cannot be understood: %s', (result) => {
-    const text = shown({ filter: ['a'] }, `{"jsonrpc":"2.0","id":"x","result":${result}}`);
-    expect(JSON.parse(text)).toMatchObject({ id: 'x', error: { code: -32_603 } });
-    expect(text).not.toContain('secret');
+  ])('is withheld where it cannot be understood: %s', (result) => {
+    expect(shown({ filter: ['a'] }, `{"jsonrpc":"2.0","id":"x","result":${result}}`)).toBeUndefined();
   });
 
   test('shows exactly the tools that can be called, and each is called by its own name', () => {
@@ -82,7 +81,8 @@ describe('a list of tools', () => {
         fc.pre(new Set(displayed).size === displayed.length);
         const view = toolView(given);
         const tools = names.map((one) => ({ name: one, inputSchema: { real: one } }));
-        const text = view.show(answer(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }))).text;
+        const text =
+          view.show(answer(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } })))?.text ?? '';
         const seen: { name: string; inputSchema: { real: string } }[] = JSON.parse(text).result.tools;
         for (const tool of seen) {
           expect(view.realName(tool.name)).toBe(tool.inputSchema.real);

@@ -1,8 +1,7 @@
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { findElements, findMembers, findPath, rawAt, splice, type Edit } from '@skep/core/json/scan.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errorOf, readMessage, type Message, type Response } from '../message/json-rpc.ts';
-import { rpcFailure } from '../call/refuse.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { copyPiece, withEdits, type Response } from '../message/json-rpc.ts';
 
 /** What clients see of one tool; at least one of the two is there. */
 export interface ToolOverride {
@@ -24,10 +23,10 @@ export interface ToolView {
   /** True where clients have the tool that the server calls `real`. */
   readonly offers: (real: string) => boolean;
   /**
-   * An answer to `tools/list` as clients see it: every character but names, descriptions and hidden tools stays. An error
+   * An answer to `tools/list` as clients see it: every character but names, descriptions and hidden tools stays. Undefined
    * where the answer cannot be understood, so that nothing hidden is shown.
    */
-  readonly show: (answer: Response) => Message;
+  readonly show: (answer: Response) => Response | undefined;
 }
 
 /** Fails with `usage/invalid-value` where two tools would have one name, a name is empty, or an override changes nothing. */
@@ -66,7 +65,8 @@ export function toolView({ filter, overrides = {} }: ToolSettings): ToolView {
     };
     return splice(tool, before === undefined ? [{ ...added, span: at }] : [...edits, { span: before, text }]);
   };
-  return { realName, offers, show: (answer) => shownAnswer(answer, shownTool) };
+  const shownList = remembering((list) => shownTools(list, shownTool));
+  return { realName, offers, show: (answer) => shownAnswer(answer, shownList) };
 }
 
 const MEMBERS = new Set(['name', 'description']);
@@ -89,27 +89,54 @@ function invalid(message: string): SkepError {
   });
 }
 
-function shownAnswer(answer: Response, shownTool: (tool: string) => string | undefined): Message {
+/** Of an answer with tools those that clients see; one without shows none. */
+function shownAnswer(
+  answer: Response,
+  shownList: (list: string) => string | undefined,
+): Response | undefined {
   if (answer.failed) return answer;
   const { text } = answer;
+  const result = findPath(text, ['result']);
+  const members = result && findMembers(text, result.start, TOOLS);
+  if (members === undefined) return undefined;
+  const span = members.get('tools');
+  if (span === undefined) return answer;
+  const list = rawAt(text, span);
+  const shown = shownList(list);
+  if (shown === undefined) return undefined;
+  if (shown === list) return answer;
+  return withEdits(answer, [{ span, text: shown }]);
+}
+
+/** A list that nothing is to be changed of stays as it is written; undefined for what is no list of tools. */
+function shownTools(list: string, shownTool: (tool: string) => string | undefined): string | undefined {
+  if (!list.startsWith('[')) return undefined;
   try {
-    const result = findPath(text, ['result']);
-    const members = result && findMembers(text, result.start, TOOLS);
-    if (members === undefined) throw new SkepError('proxy/withheld');
-    const span = members.get('tools');
-    // An answer without tools shows none.
-    if (span === undefined) return answer;
-    const list = rawAt(text, span);
-    if (!list.startsWith('[')) throw new SkepError('proxy/withheld');
-    const tools = findElements(list).map((at) => shownTool(rawAt(list, at)));
-    const shown = `[${tools.filter((tool) => tool !== undefined).join(',')}]`;
-    const message = readMessage(splice(text, [{ span, text: shown }]));
-    if (typeof message === 'string') throw new SkepError('proxy/withheld');
-    return message;
+    const tools = findElements(list).map((at) => rawAt(list, at));
+    const shown = tools.map(shownTool);
+    if (shown.every((tool, at) => tool === tools[at])) return list;
+    return `[${shown.filter((tool) => tool !== undefined).join(',')}]`;
   } catch (error) {
-    if (!(error instanceof SkepError)) throw error;
-    return errorOf(answer.id, rpcFailure(error.code));
+    if (hasCode(error, 'proxy/withheld')) return undefined;
+    throw error;
   }
+}
+
+/** A longer list is not remembered. */
+const MAX_REMEMBERED = 1024 * 1024;
+
+/** Servers tell the same list again and again. */
+function remembering(shownBy: (list: string) => string | undefined): (list: string) => string | undefined {
+  let last: { readonly list: string; readonly shown: string | undefined } | undefined;
+  return (list) => {
+    if (last?.list === list) return last.shown;
+    if (list.length > MAX_REMEMBERED) return shownBy(list);
+    // What is kept is to keep nothing else of its answer.
+    const copy = copyPiece(list);
+    const shown = shownBy(copy);
+    last = { list: copy, shown };
+    return shown;
+  };
 }
 
 const TOOLS = new Set(['tools']);

@@ -88,7 +88,7 @@ export async function openCedar(rules: CedarRules, { name, log }: CedarServices)
     }
     return DENIED;
   };
-  const countArguments = namesArguments(relevant);
+  const keyOf = keysFor(relevant);
   const known = new WeakMap<Identity, (question: Question) => boolean>();
   const byClaims = new LRUCache<string, LRUCache<string, boolean>>({ max: MAX_CALLERS });
 
@@ -99,7 +99,7 @@ export async function openCedar(rules: CedarRules, { name, log }: CedarServices)
     const decisions = byClaims.get(claims) ?? new LRUCache<string, boolean>({ max: MAX_DECISIONS });
     byClaims.set(claims, decisions);
     return (question) => {
-      const key = keyOf(question, relevant, countArguments);
+      const key = keyOf(question);
       const cached = key === undefined ? undefined : decisions.get(key);
       if (cached !== undefined) return cached;
       const { allowed } = evaluate(caller, question);
@@ -219,18 +219,17 @@ function verdictOf({ decision, diagnostics: { reason, errors } }: Response): Ver
 }
 
 /** All that counts of a question; undefined for one that is too long to be worth keeping. */
-function keyOf(
-  { kind, id, args, hints = {} }: Question,
-  relevant: Relevant,
-  countArguments: boolean,
-): string | undefined {
-  const said = HINTS.filter((hint) => isRelevant(relevant, hint)).map((hint) => hints[hint] ?? null);
-  if (args !== undefined && countArguments) {
-    if (args.length > MAX_KEY_CHARACTERS) return undefined;
-    return JSON.stringify([kind, id, said, args]);
-  }
-  const key = said.every((hint) => hint === null) ? `${kind} ${id}` : JSON.stringify([kind, id, said, '']);
-  return key.length > MAX_KEY_CHARACTERS ? undefined : key;
+function keysFor(relevant: Relevant): (question: Question) => string | undefined {
+  const heeded = HINTS.filter((hint) => isRelevant(relevant, hint));
+  const countArguments = namesArguments(relevant);
+  return ({ kind, id, args, hints }) => {
+    let said = '';
+    for (const hint of heeded) said += `${hints?.[hint] ?? '-'},`;
+    // What can hold anything comes last, and the other with its length.
+    const asked = args === undefined || !countArguments ? '' : args;
+    const key = `${kind} ${said}${asked.length} ${asked}${id}`;
+    return key.length > MAX_KEY_CHARACTERS ? undefined : key;
+  };
 }
 
 function namesArguments(relevant: Relevant): boolean {

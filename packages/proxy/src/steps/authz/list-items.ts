@@ -18,7 +18,8 @@ export function itemsOf(texts: readonly string[], list: ListShape): readonly Ite
   return items.length === texts.length ? items : undefined;
 }
 
-function itemOf(text: string, { name, kind }: ListShape): Item | undefined {
+/** The item whose raw text this is; undefined for one that has no name, or two. */
+export function itemOf(text: string, { name, kind }: ListShape): Item | undefined {
   const members = findMembers(text, 0, new Set([name, 'annotations']));
   const span = members?.get(name);
   const id = span && parsedJson(rawAt(text, span));
