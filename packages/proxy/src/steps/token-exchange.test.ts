@@ -64,7 +64,7 @@ const exchange = (more: Partial<TokenExchangeSettings> = {}): TokenExchangeSetti
 });
 
 /** Has a step look inside, so that no bytes are relayed. */
-const INSIDE = { telemetry: (_: unknown, next: () => Promise<void>) => next() };
+const INSIDE = { authorization: (_: unknown, next: () => Promise<void>) => next() };
 
 async function proxyOf(
   server: Parameters<typeof runningProxy>[0],
