@@ -40,7 +40,7 @@ export async function openClient(options: ClientOptions): Promise<Client | undef
   const shown = token === undefined ? undefined : { header: 'authorization', value: `Bearer ${token}` };
   const isSecure = url.protocol === 'https:';
   const remote = isSecure ? { allowPrivate: true, headers: {} } : undefined;
-  const upstream = new Upstream({ remote }, options.heard);
+  const upstream = new Upstream({ remote }, clock, options.heard);
   const open = (events: LinkEvents) => {
     const inner = { ...events, url, upstream, clock, credentials: () => shown };
     if (kind === 'sse') return new SseLink(inner);

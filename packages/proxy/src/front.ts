@@ -71,7 +71,7 @@ export function frontOf(options: FrontOptions): Front {
   const health = lookAfter(backend, options, (signal) => look(backend, upstream, signal));
   const token = backend.remote?.token;
   token?.follow((state) => health.signedIn(state));
-  const upstream: Upstream = new Upstream(backend, (status) => {
+  const upstream: Upstream = new Upstream(backend, options.clock, (status) => {
     // What is refused while no newer token can be had says nothing of who has to do something about it.
     if (status !== 401 || token?.state() !== 'auth_retrying') health.answered(status);
   });
@@ -231,11 +231,15 @@ class RelayFront implements Front {
     return this.#relay.health();
   }
 
-  readonly backendEnded = (): void => this.#messages.backendEnded();
+  readonly backendEnded = (): void => {
+    this.#relay.backendEnded();
+    this.#messages.backendEnded();
+  };
 
   readonly backendStarted = (): void => {
     this.#isModern = false;
     this.#takesHandshakes = false;
+    this.#relay.backendStarted();
     this.#messages.backendStarted();
   };
 

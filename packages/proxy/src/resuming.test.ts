@@ -88,7 +88,7 @@ async function overPipe(): Promise<SlowServer> {
   };
 }
 
-const inside = { steps: { telemetry: (_: unknown, next: () => Promise<void>) => next() } };
+const inside = { steps: { authorization: (_: unknown, next: () => Promise<void>) => next() } };
 
 test.each([
   ['over a pipe', overPipe, {}],

@@ -25,7 +25,7 @@ for (const [name, kind, tls] of [
     const clock = manualClock();
     const port = new Conversations({
       ...server.backend,
-      upstream: new Upstream(server.backend),
+      upstream: new Upstream(server.backend, clock),
       clock,
       log: silentLog,
       requestTimeoutMs: TIMEOUT_MS,

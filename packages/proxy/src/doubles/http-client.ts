@@ -26,6 +26,8 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
+  /** Ends the exchange, at whatever point it is. */
+  readonly signal?: AbortSignal;
 }
 
 const MCP_HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
@@ -36,6 +38,7 @@ function open(url: string, ask: Ask): Promise<IncomingMessage> {
       method: ask.method ?? 'POST',
       headers: ask.headers ?? MCP_HEADERS,
       agent: false,
+      ...(ask.signal && { signal: ask.signal }),
     });
     outgoing.once('response', resolve);
     outgoing.once('error', reject);

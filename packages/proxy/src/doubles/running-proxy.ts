@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { Log } from '@skep/core/log/log.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
@@ -41,14 +42,16 @@ export function initializeRequest(id: unknown = 1, protocolVersion = '2025-11-25
   };
 }
 
-/** Initializes a client and gives back its session header. */
+/** Initializes a client, with `own` headers, and gives back its session header. */
 export async function newSession(
   url: string,
   version?: string,
+  own: OutgoingHttpHeaders = {},
 ): Promise<{ readonly 'Mcp-Session-Id': string }> {
-  const answer: Answer = await postJson(url, initializeRequest('init', version));
+  const answer: Answer = await postJson(url, initializeRequest('init', version), own);
   const id = answer.headers['mcp-session-id'];
   if (typeof id !== 'string') throw new TypeError(`no session: ${answer.status} ${answer.text}`);
-  await postJson(url, { jsonrpc: '2.0', method: 'notifications/initialized' }, { 'Mcp-Session-Id': id });
+  const announced = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  await postJson(url, announced, { ...own, 'Mcp-Session-Id': id });
   return { 'Mcp-Session-Id': id };
 }

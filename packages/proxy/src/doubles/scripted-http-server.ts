@@ -106,7 +106,7 @@ const SSE = { 'Content-Type': 'text/event-stream' };
 const event = (data: string): string => `event: message\ndata: ${data}\n\n`;
 
 /** What servers of the modern revision answer with this status. */
-const REFUSALS: ReadonlySet<unknown> = new Set([-32020, -32022, -32602]);
+const REFUSALS: ReadonlySet<unknown> = new Set([-32020, -32021, -32022, -32602]);
 
 /** An answer on the POST that it is for, all else on the latest that is open, or on the session's own stream. */
 function sayIn({ calls, stream }: Session, said: string): void {

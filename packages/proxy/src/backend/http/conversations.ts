@@ -72,6 +72,10 @@ export class Conversations implements BackendPort {
   }
 
   initialize(newcomer: Newcomer): () => void {
+    if (this.#state === 'lost') {
+      newcomer.fail('proxy/backend-away');
+      return () => {};
+    }
     let isWelcome = false;
     const mux = this.#converse(newcomer.credentials);
     const over = (): void => {
@@ -158,6 +162,10 @@ export class Conversations implements BackendPort {
   }
 
   request(peer: Peer, request: Request, waiter: Waiter): void {
+    if (this.#state === 'lost') {
+      waiter.fail('proxy/backend-away');
+      return;
+    }
     const own = peer.kind === 'call' ? this.#owns.get(peer.key) : undefined;
     const mux = this.#muxOf(peer);
     if (mux) this.#show(mux, peer);

@@ -20,6 +20,7 @@ import { towardsBackend, towardsClient } from './hop-headers.ts';
 import { shownIn } from './shown-in.ts';
 import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
 import { readAlong } from './answer-reader.ts';
+import { relay } from './relay.ts';
 import { SessionOwners } from './session-owners.ts';
 import { endpointFor, leadsElsewhere, locationFor, withoutQuery, type Asked } from './told-address.ts';
 import { isStream, leave, MAX_REPEATED_BYTES, type Sent, type Upstream } from './upstream.ts';
@@ -74,8 +75,6 @@ export class Forward implements Front {
   readonly path: string;
   readonly greet?: () => Promise<unknown>;
   readonly ask?: (method: string, params: JsonObject) => Promise<string>;
-  readonly backendEnded?: () => void;
-  readonly backendStarted?: () => void;
   readonly #options: ForwardOptions;
   readonly #log: LimitedLog;
   readonly #upstream: Upstream;
@@ -83,6 +82,9 @@ export class Forward implements Front {
   /** Each ends one reply to a GET. */
   readonly #streams = new Set<() => void>();
   readonly #owners = new SessionOwners();
+  #lastUrl: { readonly path: string; readonly url: URL } | undefined;
+  /** Its process has ended, and there is no other yet. */
+  #hasEnded = false;
   /** Whether the last call reached the backend; undefined before the first. */
   #reachable: boolean | undefined;
 
@@ -97,14 +99,23 @@ export class Forward implements Front {
     if (greeter === undefined) return;
     this.greet = () => greeter.greet();
     this.ask = (method, params) => greeter.ask(method, params);
-    this.backendEnded = () => greeter.ended();
-    this.backendStarted = () => greeter.restarted();
   }
 
+  readonly backendEnded = (): void => {
+    this.#hasEnded = true;
+    this.#options.greeter?.ended();
+  };
+
+  readonly backendStarted = (): void => {
+    this.#hasEnded = false;
+    this.#options.greeter?.restarted();
+  };
+
   health(): Health {
+    const status = this.#reachable === false ? 'degraded' : 'healthy';
     return {
-      status: this.#reachable === false ? 'degraded' : 'healthy',
-      mcpAvailable: this.#reachable,
+      status: this.#hasEnded ? 'unhealthy' : status,
+      mcpAvailable: this.#hasEnded ? false : this.#reachable,
       transport: this.#options.backend.kind === 'sse' ? 'sse' : 'streamable-http',
     };
   }
@@ -119,9 +130,10 @@ export class Forward implements Front {
       refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'POST, OPTIONS' } });
       return;
     }
+    const id = call.incoming && idOf(call.incoming.message);
     if (call.target === '') refuse(res, 'proxy/no-route');
-    else if (!this.#isTheirs(call))
-      refuse(res, 'proxy/session-unknown', { id: call.incoming && idOf(call.incoming.message) });
+    else if (!this.#isTheirs(call)) refuse(res, 'proxy/session-unknown', { id });
+    else if (this.#hasEnded) refuse(res, 'proxy/backend-away', { id });
     else await this.#send(call, await call.readBody());
   };
 
@@ -140,10 +152,8 @@ export class Forward implements Front {
   #send(call: Call, body: Buffer): Promise<void> {
     const { req, res, prefix, incoming } = call;
     const { backend, trustProxyHeaders } = this.#options;
-    const { target } = backend;
     const path = this.#pathFor(call);
-    // The path of the target would be read as a host where it begins with two slashes.
-    const url = URL.parse(`${target.origin}${path}`) ?? target;
+    const url = this.#urlOf(path);
     const isSse = backend.kind === 'sse' && req.method === 'GET';
     const asked = { url, entrance: req.headers.host };
     const seen = isSse ? { ...publicAddress(call, this.#options), ...asked } : undefined;
@@ -206,6 +216,16 @@ export class Forward implements Front {
       (error: unknown) => this.#failed(pending, error),
     );
     return sent.taken;
+  }
+
+  /** Clients ask for one path nearly always. */
+  #urlOf(path: string): URL {
+    if (this.#lastUrl?.path === path) return this.#lastUrl.url;
+    const { target } = this.#options.backend;
+    // The path of the target would be read as a host where it begins with two slashes.
+    const url = URL.parse(`${target.origin}${path}`) ?? target;
+    this.#lastUrl = { path, url };
+    return url;
   }
 
   /** The path of a server elsewhere stands for whatever its clients ask, but for where its stream told them to POST. */
@@ -344,7 +364,8 @@ export class Forward implements Front {
     const ended = (error: Error | null): void => {
       if (error) this.#log.debug({ err: error }, 'a reply ended early');
     };
-    if (!hasAddress) relay(body, res, ended);
+    const length = body === reply ? Number(reply.headers['content-length'] ?? 0) : 0;
+    if (!hasAddress) relay(body, res, { length, ended });
     else pipeline(body, new EndpointEvents((address) => this.#told(address, seen, pending)), res, ended);
   }
 
@@ -359,17 +380,6 @@ export class Forward implements Front {
 
 function isHandshake(message: Message): boolean {
   return message.kind === 'request' && message.method === METHODS.initialize;
-}
-
-/** As `pipeline`, which makes an error to abort a signal with at every end: that takes longer than all of a short answer. */
-function relay(body: Readable, res: ServerResponse, ended: (error: Error) => void): void {
-  body.once('error', ended).once('close', () => {
-    if (!body.readableEnded) res.destroy();
-  });
-  res.once('close', () => {
-    if (!body.readableEnded) body.destroy();
-  });
-  body.pipe(res);
 }
 
 function principalIn({ identity }: Call): string {

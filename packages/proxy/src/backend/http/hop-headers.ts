@@ -25,12 +25,22 @@ export const FORWARDED: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
 ]);
 
+/** What nearly all connections name, and is dropped anyway. */
+const USUAL = new Set(['keep-alive', 'close']);
+
 function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders {
-  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
-  const entries = Object.entries(headers).filter(
-    ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name) && !drop(name),
-  );
-  return Object.fromEntries(entries);
+  const { connection } = headers;
+  const named =
+    connection === undefined || USUAL.has(connection)
+      ? undefined
+      : new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+  const passed: OutgoingHttpHeaders = {};
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
+    if (value === undefined || HOP_BY_HOP.has(name) || named?.has(name) || drop(name)) continue;
+    passed[name] = value;
+  }
+  return passed;
 }
 
 /** What a client shows of itself is for the proxy; a server elsewhere has its own ways to know who asks. */
@@ -47,18 +57,17 @@ export function towardsBackend(
   const before = trustProxyHeaders ? headers['x-forwarded-for'] : undefined;
   const client = socket.remoteAddress ?? 'unknown';
   const isFar = remote !== undefined;
-  return {
-    ...kept(
-      headers,
-      (name) =>
-        FORWARDED.has(name) || name === 'host' || name === 'expect' || (isFar && OWN_TO_CLIENTS.has(name)),
-    ),
-    host: target.host,
-    'x-forwarded-for': before === undefined ? client : `${String(before)}, ${client}`,
-    ...(headers.host === undefined || isFar ? {} : { 'x-forwarded-host': headers.host }),
-    'x-forwarded-proto': isFar ? target.protocol.slice(0, -1) : 'http',
-    ...(prefix === '' || isFar ? {} : { 'x-forwarded-prefix': prefix }),
-  };
+  const passed = kept(
+    headers,
+    (name) =>
+      FORWARDED.has(name) || name === 'host' || name === 'expect' || (isFar && OWN_TO_CLIENTS.has(name)),
+  );
+  passed['host'] = target.host;
+  passed['x-forwarded-for'] = before === undefined ? client : `${String(before)}, ${client}`;
+  if (headers.host !== undefined && !isFar) passed['x-forwarded-host'] = headers.host;
+  passed['x-forwarded-proto'] = isFar ? target.protocol.slice(0, -1) : 'http';
+  if (prefix !== '' && !isFar) passed['x-forwarded-prefix'] = prefix;
+  return passed;
 }
 
 /**
@@ -74,6 +83,7 @@ export function towardsClient(
     headers,
     (name) => name.startsWith('access-control-') || (remote !== undefined && OWN_TO_REMOTES.has(name)),
   );
-  if (typeof ownVary !== 'string') return passed;
-  return { ...passed, vary: headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}` };
+  if (typeof ownVary === 'string')
+    passed['vary'] = headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}`;
+  return passed;
 }

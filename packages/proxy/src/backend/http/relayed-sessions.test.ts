@@ -24,7 +24,7 @@ test('a session is begun anew with what its client shows now', async () => {
 
 test('how a session began is forgotten when nobody has asked after it for as long as it lives', () => {
   const clock = manualClock();
-  const sessions = new RelayedSessions(new Upstream({}), { clock, sessionTtlMs: 1_000 });
+  const sessions = new RelayedSessions(new Upstream({}, clock), { clock, sessionTtlMs: 1_000 });
   const opening = { url: new URL('http://127.0.0.1/'), body: '{}' };
   for (const id of ['a', 'b']) sessions.begun(id, opening);
   clock.pass(900);

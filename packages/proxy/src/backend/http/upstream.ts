@@ -4,7 +4,6 @@ import {
   type ClientRequest,
   type IncomingMessage,
   type OutgoingHttpHeaders,
-  type RequestOptions,
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -12,6 +11,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { checkHost, guardedLookup } from '@skep/core/fetch/address-guard.ts';
 import { trustedWith } from '@skep/core/fetch/ca-bundle.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { HttpBackend } from '../backend.ts';
 
 /** A connection that idles longer may be ended by its server just as the next request is sent. */
@@ -19,6 +19,9 @@ const IDLE_MS = 4_000;
 /** Connections that are kept without a request on them. */
 const MAX_IDLE = 32;
 const MAX_REDIRECTS = 10;
+/** A server that was there and refuses connections is being started anew: it is dialled again after this, doubled each time. */
+const DIAL_AGAIN_MS = 100;
+const MAX_DIALS = 8;
 /** Redirects that keep method and body for whoever follows them on behalf of a client. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 /** A larger body is not held until its answer has come, and so never sent again. */
@@ -51,13 +54,20 @@ export interface Sent {
  */
 export class Upstream {
   readonly #remote: HttpBackend['remote'];
-  #isClosed = false;
+  readonly #closing = new AbortController();
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
 
+  readonly #clock: Pick<Clock, 'sleep'>;
   readonly #heard: (status: number) => void;
+  #isKnown = false;
 
   /** `heard` is told the status of each answer. */
-  constructor({ remote }: Pick<HttpBackend, 'remote'>, heard: (status: number) => void = () => {}) {
+  constructor(
+    { remote }: Pick<HttpBackend, 'remote'>,
+    clock: Pick<Clock, 'sleep'>,
+    heard: (status: number) => void = () => {},
+  ) {
+    this.#clock = clock;
     this.#heard = heard;
     this.#remote = remote;
     const pool = { keepAlive: true, scheduling: 'lifo', timeout: IDLE_MS, maxFreeSockets: MAX_IDLE } as const;
@@ -68,7 +78,7 @@ export class Upstream {
       https: new HttpsAgent({ ...pool, ...guard, ...trusted, minVersion: 'TLSv1.2' }),
     };
     // One whose request was left before it was connected is free only then.
-    const endLate = (socket: Socket): void => void (this.#isClosed && socket.destroy());
+    const endLate = (socket: Socket): void => void (this.#closing.signal.aborted && socket.destroy());
     for (const agent of Object.values(this.#agents)) agent.on('free', endLate);
   }
 
@@ -82,16 +92,15 @@ export class Upstream {
       current?.destroy();
     };
     const taken = Promise.withResolvers<void>();
-    const shown = this.#withOwn(headers);
+    const shown = this.#withOwn(headers, given);
     const isHeld = this.#remote !== undefined && Buffer.byteLength(given ?? '') <= MAX_REPEATED_BYTES;
     const attempt: Attempt = (url, authorization) => {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       if (isOver || signal?.aborted === true) throw new SkepError('proxy/client-gone');
       // An address in the URL is never looked up, so the guard does not see it.
       if (this.#remote?.allowPrivate === false) checkHost(url);
-      const raw = url === first && path !== undefined ? { path } : {};
-      const options = { method, headers: { ...shown, ...authorization, host: url.host }, ...raw };
-      current = this.#request(url, options);
+      const all = authorization === undefined ? shown : { ...shown, ...authorization };
+      current = this.#request(url, { method, path: url === first ? path : undefined, headers: all });
       let isAnswered = false;
       current.on('error', reject).once('response', (reply) => {
         isAnswered = true;
@@ -103,27 +112,26 @@ export class Upstream {
       current.once('upgrade', (_reply, socket) => void socket.destroy());
       current.once('close', () => {
         signal?.removeEventListener('abort', abort);
-        taken.resolve();
         // An error takes longer to make than all else that is done for a short answer.
-        if (isAnswered) return;
-        reject(
-          new SkepError('proxy/bad-gateway', { message: 'the server closed the connection unanswered' }),
-        );
+        if (isAnswered) taken.resolve();
+        else reject(unanswered());
       });
       signal?.addEventListener('abort', abort);
-      current.end(body, () => taken.resolve());
-      if (!isHeld) body = undefined;
+      current.end(body, (error?: unknown) => {
+        // What did not get through may be sent again.
+        if (error !== undefined && error !== null) return;
+        taken.resolve();
+        if (!isHeld) body = undefined;
+      });
       return promise;
     };
-    const attemptAgain: Attempt = (url, authorization) =>
-      attempt(url, authorization).catch((error: unknown) => {
-        // The connection had ended before the server saw this; what changes something is not sent twice.
-        if (method !== 'POST' && current?.reusedSocket === true && hasReset(error))
-          return attempt(url, authorization);
-        throw error;
-      });
+    // The connection had ended before the server saw this; what changes something is not sent twice.
+    const isStale = (error: unknown): boolean =>
+      method !== 'POST' && current?.reusedSocket === true && hasReset(error);
     const answered = this.#signedIn(isHeld, (authorization) =>
-      this.#followed(first, isHeld, (url) => attemptAgain(url, authorization)),
+      this.#followed(first, isHeld, (url) =>
+        this.#reached(() => attempt(url, authorization), isStale, { quiet, signal }),
+      ),
     );
     const reply = answered.then((answer) => {
       if (!quiet) this.#heard(answer.statusCode ?? 0);
@@ -175,31 +183,94 @@ export class Upstream {
     }
   }
 
+  /** The answer to `attempt`, made again where it cannot have reached the server. */
+  async #reached(
+    attempt: () => Promise<IncomingMessage>,
+    isStale: (error: unknown) => boolean,
+    { quiet, signal }: { readonly quiet: boolean; readonly signal: AbortSignal | undefined },
+  ): Promise<IncomingMessage> {
+    for (let dials = 1; ; dials += 1) {
+      try {
+        const reply = await attempt();
+        this.#isKnown = true;
+        return reply;
+      } catch (error) {
+        const isAway = this.#isKnown && !quiet && errnoOf(error) === 'ECONNREFUSED';
+        if (dials === MAX_DIALS || !(isAway || isStale(error))) throw error;
+        if (!isAway) continue;
+        const ends = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+        await this.#clock.sleep(DIAL_AGAIN_MS * 2 ** (dials - 1), AbortSignal.any(ends));
+      }
+    }
+  }
+
   /** Ends the connections that are kept; what is under way ends by itself. Idempotent. */
   close(): void {
-    this.#isClosed = true;
+    this.#closing.abort(new SkepError('proxy/shutting-down'));
     this.#remote?.token?.close();
     for (const { freeSockets } of Object.values(this.#agents))
       for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
   }
 
-  #request(url: URL, options: RequestOptions): ClientRequest {
-    const { protocol, hostname, port, pathname, search } = url;
-    const to = { hostname: hostname.replace(/^\[|\]$/gu, ''), port, path: pathname + search, ...options };
-    return protocol === 'https:'
-      ? httpsRequest({ ...to, agent: this.#agents.https })
-      : httpRequest({ ...to, agent: this.#agents.http });
+  #request(
+    url: URL,
+    { method, path, headers }: Pick<Outgoing, 'method' | 'headers'> & { readonly path: string | undefined },
+  ): ClientRequest {
+    const way = wayTo(url);
+    // Node writes a list as it is; an object is looked through and copied first.
+    const list: unknown[] = [];
+    for (const name of Object.keys(headers)) if (name !== 'host') list.push(name, headers[name]);
+    list.push('host', way.host);
+    const options = {
+      hostname: way.hostname,
+      port: way.port,
+      path: path ?? way.path,
+      method,
+      headers: list as readonly string[],
+    };
+    return way.isSecure
+      ? httpsRequest({ ...options, agent: this.#agents.https })
+      : httpRequest({ ...options, agent: this.#agents.http });
   }
 
   /** What the person gave stands for what a client sends of that name. */
-  #withOwn(headers: OutgoingHttpHeaders): OutgoingHttpHeaders {
-    const own = Object.entries(this.#remote?.headers ?? {}).map(([name, value]) => [
-      name.toLowerCase(),
-      value,
-    ]);
-    const others = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-    return Object.fromEntries([...others, ...own]) as OutgoingHttpHeaders;
+  #withOwn(headers: OutgoingHttpHeaders, body: Outgoing['body']): OutgoingHttpHeaders {
+    const all: OutgoingHttpHeaders = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    for (const [name, value] of Object.entries(headers))
+      if (value !== undefined) all[name.toLowerCase()] = value;
+    for (const [name, value] of Object.entries(this.#remote?.headers ?? {})) all[name.toLowerCase()] = value;
+    return all;
   }
+}
+
+/** What Node wants to know of an address; nobody changes one that is used here. */
+interface Way {
+  readonly isSecure: boolean;
+  readonly host: string;
+  readonly hostname: string;
+  readonly port: string;
+  readonly path: string;
+}
+
+const ways = new WeakMap<URL, Way>();
+
+function wayTo(url: URL): Way {
+  const known = ways.get(url);
+  if (known !== undefined) return known;
+  const { protocol, host, hostname, port, pathname, search } = url;
+  const way = {
+    isSecure: protocol === 'https:',
+    host,
+    hostname: hostname.replace(/^\[|\]$/gu, ''),
+    port,
+    path: pathname + search,
+  };
+  ways.set(url, way);
+  return way;
+}
+
+function unanswered(): SkepError {
+  return new SkepError('proxy/bad-gateway', { message: 'the server closed the connection unanswered' });
 }
 
 type Shown = Readonly<Record<string, string>> | undefined;
