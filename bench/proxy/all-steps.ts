@@ -28,7 +28,7 @@ await once(beside, 'listening');
 const address = beside.address();
 const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 const now = Math.floor(Date.now() / 1_000);
-const token = await signed(key, { iat: now, exp: now + 3_600 });
+const token = await signed(key, { iat: now, exp: now + 86_400 });
 const policies = Array.from(
   { length: 20 },
   (_, at) =>
