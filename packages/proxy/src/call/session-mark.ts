@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { MAX_ID_CHARACTERS } from '../message/json-rpc.ts';
 import type { Call } from './call.ts';
 
 /** How servers name the session in the address that their stream told. */
@@ -26,8 +27,18 @@ function queryId(query: string): string | undefined {
   return undefined;
 }
 
+/** Sessions whose marks are remembered: one call of theirs comes after another, and each is marked more than once. */
+const MAX_MARKS = 256;
+const marks = new Map<string, string>();
+
 function markOf(id: string): string {
-  return hash('sha256', id).slice(0, 16);
+  const known = marks.get(id);
+  if (known !== undefined) return known;
+  const mark = hash('sha256', id).slice(0, 16);
+  if (id.length > MAX_ID_CHARACTERS) return mark;
+  if (marks.size >= MAX_MARKS) marks.clear();
+  marks.set(id, mark);
+  return mark;
 }
 
 /** A path as it may be written down: marks stand for the ids of sessions in it. */

@@ -1,11 +1,11 @@
-import { isUtf8 } from 'node:buffer';
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Front } from '../backend/backend.ts';
 import type { Call, Incoming } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import { eraOf } from '../message/era.ts';
-import { idOf, readMessage, type Unreadable } from '../message/json-rpc.ts';
+import { messageIn } from '../message/body-message.ts';
+import { idOf, type Unreadable } from '../message/json-rpc.ts';
 import { hasLookalikes } from '../message/lookalikes.ts';
 import { KNOWN_VERSIONS } from '../message/protocol-version.ts';
 
@@ -36,7 +36,7 @@ async function readPost(call: Call, serves: Front['serves']): Promise<boolean> {
   if (startsArray(body)) return refuseCall(call, 'proxy/batch');
   // Browsers ask before they send this type across origins, and send others without asking.
   if (!isJson(call.req.headers['content-type'])) return refuseCall(call, 'proxy/media-type');
-  const message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
+  const message = messageIn(body);
   if (typeof message === 'string') return refuseCall(call, UNREADABLE[message]);
   if (hasLookalikes(message)) {
     refuse(call.res, 'proxy/params-ambiguous', { id: idOf(message) });

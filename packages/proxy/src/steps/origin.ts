@@ -113,8 +113,12 @@ function isForUs({ req, authority }: Call, allowed: Allowed): boolean {
 
 /** Node keeps the first of several; RFC 9112 §3.2 wants such a request refused. */
 function countOfHosts({ rawHeaders }: IncomingMessage): number {
-  return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
-    .length;
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 function admit(res: ServerResponse, from: string): void {

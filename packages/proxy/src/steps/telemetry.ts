@@ -1,10 +1,11 @@
 import type { Meter, Span } from '@opentelemetry/api';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
-import type { Tracing } from '@skep/core/telemetry/tracing.ts';
+import type { IncomingHeaders, Tracing } from '@skep/core/telemetry/tracing.ts';
 import type { Call } from '../call/call.ts';
 import type { ToolCounts } from '../call/tool-counts.ts';
 import { opensStream, WatchedCall, type CallEnd } from '../call/watch-call.ts';
-import { memberAt, type Message } from '../message/json-rpc.ts';
+import { REQUEST_META } from '../message/envelope.ts';
+import { member, memberAt, type Message } from '../message/json-rpc.ts';
 import type { Part, PartServices } from './part.ts';
 import {
   askedAttributes,
@@ -91,7 +92,7 @@ class CallSpans {
   begin(call: Call, thing: NamedThing | undefined): Span {
     const { req, incoming } = call;
     const name = nameOf(call, thing);
-    const span = this.#tracing.startServerSpan({ name }, { ...req.headers, ...contextIn(incoming?.message) });
+    const span = this.#tracing.startServerSpan({ name }, contextIn(incoming?.message, req.headers));
     call.trace = this.#tracing.carried(span);
     Object.assign(req.headers, call.trace);
     if (span.isRecording())
@@ -130,13 +131,14 @@ function nameOf(call: Call, thing: NamedThing | undefined): string {
   return method === '' ? `HTTP ${verbLabel(call.req.method)}` : method;
 }
 
-/** The trace that a message belongs to, as its `_meta` says (MCP 2026-07-28). */
-function contextIn(message: Message | undefined): Readonly<Record<string, string>> {
-  const said = ['traceparent', 'tracestate'].flatMap((name) => {
-    const value = memberAt(message?.value, ['params', '_meta', name]);
-    return typeof value === 'string' ? [[name, value]] : [];
-  });
-  return Object.fromEntries(said) as Record<string, string>;
+/** The trace that a message belongs to, as its `_meta` says (MCP 2026-07-28), else its headers. */
+function contextIn(message: Message | undefined, headers: IncomingHeaders): IncomingHeaders {
+  const meta = memberAt(message?.value, REQUEST_META);
+  const said = (name: string): string | string[] | undefined => {
+    const value = member(meta, name);
+    return typeof value === 'string' ? value : headers[name];
+  };
+  return { traceparent: said('traceparent'), tracestate: said('tracestate') };
 }
 
 const SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];

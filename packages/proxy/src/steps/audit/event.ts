@@ -117,10 +117,10 @@ function delegationOf({ claims }: Identity, maxDepth: number): AuditEvent['deleg
 }
 
 function withoutNothing(fields: Readonly<Record<string, unknown>>): Record<string, string> {
-  const given = Object.entries(fields).flatMap(([name, value]) =>
-    typeof value === 'string' && value !== '' ? [[name, limitedField(value)]] : [],
-  );
-  return Object.fromEntries(given) as Record<string, string>;
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(fields))
+    if (typeof value === 'string' && value !== '') given[name] = limitedField(value);
+  return given;
 }
 
 interface Kept {
