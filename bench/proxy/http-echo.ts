@@ -9,6 +9,11 @@ const server = createServer((req, res) => {
   let text = '';
   req.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   req.on('end', () => {
+    // Whoever was broken off in its body waits for nothing.
+    if (text === '') {
+      res.writeHead(400).end();
+      return;
+    }
     const message: { id?: unknown; method?: string } = JSON.parse(text);
     const result = message.method === 'initialize' ? INITIALIZED : RESULT;
     const body = `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${result}}`;
