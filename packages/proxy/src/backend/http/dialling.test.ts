@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Step } from '../../call/chain.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
@@ -59,8 +60,12 @@ describe.each([
     onTestFinished(() => end(second));
     // The new process listens while the proxy waits for it.
     let starting: Promise<unknown> | undefined;
-    const sleep = async (): Promise<void> =>
-      void (await (starting ??= listening(second, Number(backend.target.port))));
+    const sleep = async (): Promise<void> => {
+      await (starting ??= listening(second, Number(backend.target.port)));
+      // As time passes, the broken connection is cleared up.
+      await nextTurn();
+      await nextTurn();
+    };
     const clock = { ...manualClock(), sleep };
     await using proxy = await runningProxy({ backend }, { ...options, clock });
     const session = await newSession(proxy.url);
