@@ -5,7 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Step } from '../../call/chain.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
-import { postJson } from '../../doubles/http-client.ts';
+import { messagesIn, postJson } from '../../doubles/http-client.ts';
+import { askModern, modernRequest } from '../../doubles/modern.ts';
 import { newSession, runningProxy } from '../../doubles/running-proxy.ts';
 import { INITIALIZED } from '../../doubles/scripted-server.ts';
 import type { HttpBackend } from '../backend.ts';
@@ -99,5 +100,38 @@ describe.each([
     await using proxy = await runningProxy({ backend }, { ...options, clock });
     const answer = await postJson(proxy.url, call('x'), { Accept: 'application/json' });
     expect([answer.status, clock.slept]).toEqual([502, []]);
+  });
+});
+
+/** What became of so many calls of modern clients at once. */
+async function modernAtOnce(url: string, names: readonly string[]): Promise<readonly unknown[]> {
+  const answers = await Promise.all(
+    names.map((name) => askModern(url, modernRequest('tools/call', { name }, {}, name))),
+  );
+  return answers.map(
+    (answer) => answer.status === 200 && Object(messagesIn(answer).at(-1)).result?.echo.name,
+  );
+}
+
+describe.each([
+  ['relayed', {}],
+  ['where a step looks inside', { steps: { authorization: inside } }],
+])('a legacy server with sessions, %s', (_how, options) => {
+  test('answers modern clients that come at once, also when it was started anew meanwhile', async () => {
+    const calls: string[] = [];
+    const first = createServer(newProcess(calls));
+    const backend = await listening(first);
+    const second = createServer(newProcess(calls));
+    onTestFinished(() => end(second));
+    await using proxy = await runningProxy({ backend }, options);
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    expect(await modernAtOnce(proxy.url, names)).toEqual(names);
+    await end(first);
+    proxy.backendEnded();
+    proxy.backendStarted();
+    const later = modernAtOnce(proxy.url, names);
+    await listening(second, Number(backend.target.port));
+    expect(await later).toEqual(names);
+    expect(calls).toHaveLength(16);
   });
 });
