@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import {
@@ -31,7 +31,7 @@ import type { UnreadBudget } from './endpoint/unread-budget.ts';
 import { METHODS } from './message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from './message/protocol-version.ts';
 import { withMeta } from './message/envelope.ts';
-import { requestOf, type JsonObject } from './message/json-rpc.ts';
+import { idOf, requestOf, type JsonObject } from './message/json-rpc.ts';
 
 export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly remoteHealthChecks: boolean;
@@ -217,13 +217,14 @@ class RelayFront implements Front {
   }
 
   readonly step: Step = async (call, next) => {
-    const isCarried =
-      call.incoming?.era === 'modern'
-        ? call.path === this.path &&
-          (await this.#ask(call, (peer) => this.#conversations.meet(peer))) === 'legacy'
-        : this.#isModern;
+    const family = await this.#familyFor(call);
     // Its client may have gone while the server was met.
     if (call.res.destroyed) return;
+    if (family === 'away') {
+      refuse(call.res, 'proxy/backend-away', { id: call.incoming && idOf(call.incoming.message) });
+      return;
+    }
+    const isCarried = call.incoming?.era === 'modern' ? family === 'legacy' : this.#isModern;
     await (isCarried ? this.#messages : this.#relay).step(call, next);
   };
 
@@ -253,16 +254,24 @@ class RelayFront implements Front {
     this.#messages.close();
   }
 
-  /** Undefined for a server that cannot be met: it tells its client so itself. */
+  /** For a call of a modern client; of legacy ones the server is asked where it refuses them. */
+  async #familyFor(call: Call): Promise<Met['era'] | 'away' | undefined> {
+    if (call.incoming?.era !== 'modern' || call.path !== this.path) return undefined;
+    return this.#ask(call, (peer) => this.#conversations.meet(peer));
+  }
+
+  /** Undefined for a server that cannot be met: it tells its client so itself. `away` for one that has ended meanwhile. */
   async #ask(
     { identity, credentials }: Asker,
     meet: (peer: Peer) => Promise<Met>,
-  ): Promise<Met['era'] | undefined> {
+  ): Promise<Met['era'] | 'away' | undefined> {
     if (identity === undefined) return undefined;
     try {
       return (await meet({ ...oneOff(), key: principalOf(identity), credentials })).era;
-    } catch {
-      return undefined;
+    } catch (error) {
+      return hasCode(error, 'proxy/backend-away') || hasCode(error, 'proxy/backend-lost')
+        ? 'away'
+        : undefined;
     }
   }
 }

@@ -125,6 +125,7 @@ export class Conversations implements BackendPort {
   }
 
   meet(peer: Peer): Promise<Met> {
+    if (this.#state === 'lost') return Promise.reject(new SkepError('proxy/backend-away'));
     const own = this.#ownOf(peer.key);
     this.#show(own.mux, peer);
     return this.#asking(own, async () => {

@@ -108,8 +108,8 @@ async function modernAtOnce(url: string, names: readonly string[]): Promise<read
   const answers = await Promise.all(
     names.map((name) => askModern(url, modernRequest('tools/call', { name }, {}, name))),
   );
-  return answers.map(
-    (answer) => answer.status === 200 && Object(messagesIn(answer).at(-1)).result?.echo.name,
+  return answers.map((answer) =>
+    answer.status === 200 ? Object(messagesIn(answer).at(-1)).result?.echo.name : answer.status,
   );
 }
 
@@ -128,10 +128,24 @@ describe.each([
     expect(await modernAtOnce(proxy.url, names)).toEqual(names);
     await end(first);
     proxy.backendEnded();
+    const [meanwhile] = await modernAtOnce(proxy.url, ['x']);
+    expect(meanwhile).toBe(503);
     proxy.backendStarted();
     const later = modernAtOnce(proxy.url, names);
     await listening(second, Number(backend.target.port));
     expect(await later).toEqual(names);
     expect(calls).toHaveLength(16);
+  });
+
+  test('that ends while modern clients meet it has them come again', async () => {
+    const met = Promise.withResolvers<void>();
+    const silent = createServer((req) => void req.resume().once('end', () => met.resolve()));
+    const backend = await listening(silent);
+    onTestFinished(() => end(silent));
+    await using proxy = await runningProxy({ backend }, options);
+    const asked = modernAtOnce(proxy.url, ['a', 'b']);
+    await met.promise;
+    proxy.backendEnded();
+    expect(await asked).toEqual([503, 503]);
   });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Code } from '@skep/core/errors/codes.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { withoutEnvelope } from '../../message/envelope.ts';
 import {
@@ -206,6 +206,8 @@ function once(waiter: Waiter, then: () => void): Waiter {
   };
 }
 
+/** Why a server could not be met. It has heard nothing of the request by then, which may be sent again. */
 function codeOf(error: unknown): Code {
+  if (hasCode(error, 'proxy/backend-lost')) return 'proxy/backend-away';
   return error instanceof SkepError && error.code.startsWith('proxy/') ? error.code : 'proxy/bad-gateway';
 }
