@@ -44,7 +44,6 @@ export const authorizationBench: Bench = async (report) => {
     value: median(added),
     unit: 'ms',
     ceiling: CEILING_MS,
-    notYet: true,
   });
   report({
     name: `authorization: the first list of ${TOOLS} tools that somebody asks for`,

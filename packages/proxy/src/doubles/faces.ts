@@ -24,6 +24,8 @@ export interface Faced extends Front {
   readonly server: Pick<ScriptedServer, 'received' | 'heard' | 'say'> & { readonly backend: Backend };
   /** Ends the server, or the pipe to it; the proxy goes on. */
   readonly cut: () => Promise<void>;
+  /** The server's process ends, and another one takes its place, as whoever hosts the proxy tells it. */
+  readonly restart: () => void;
 }
 
 /** The answer to one message, read alike whether it came on the reply or on the client's stream. */
@@ -82,6 +84,11 @@ export async function faced(
     ...front,
     server,
     cut: end,
+    restart() {
+      front.proxy.backendEnded();
+      if ('forget' in server) server.forget();
+      front.proxy.backendStarted();
+    },
     async [Symbol.asyncDispose]() {
       await front.proxy.close();
       await end();

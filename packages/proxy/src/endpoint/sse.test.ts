@@ -4,6 +4,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
 import type { Step } from '../call/chain.ts';
+import { clientOf, faced } from '../doubles/faces.ts';
 import { ask, messagesIn, openStream, postJson, type Stream } from '../doubles/http-client.ts';
 import { askModern, modernRequest } from '../doubles/modern.ts';
 import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
@@ -154,6 +155,25 @@ describe('a stdio server behind HTTP with SSE', () => {
     expect(await next()).toBeUndefined();
   });
 });
+
+test.each(['stdio by SSE', 'SSE', 'relayed SSE'] as const)(
+  'after a restart of its server a client begins anew, once, and nothing is done twice: %s',
+  async (face) => {
+    await using it = await faced(face);
+    const call = JSON.stringify(CALL);
+    const client = await clientOf(it);
+    expect((await client.send(call)).text).toContain('"result"');
+    it.restart();
+    const late = await postJson(client.url, CALL);
+    expect(late.status).toBe(404);
+    if (face !== 'relayed SSE')
+      expect(JSON.parse(late.text)).toMatchObject({ error: { code: -32001, message: 'Session not found' } });
+    const again = await clientOf(it);
+    expect((await again.send(call)).text).toContain('"result"');
+    expect(it.server.received.filter(({ method }) => method === 'tools/call')).toHaveLength(2);
+    again.leave();
+  },
+);
 
 describe('where a client is told to post', () => {
   test.each([
