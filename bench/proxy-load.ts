@@ -45,7 +45,6 @@ async function allSteps(...[report, { seconds }]: Parameters<Bench>): Promise<vo
     value: median(ratios),
     unit: 'ratio',
     floor: 0.3,
-    notYet: true,
   });
   const added: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
