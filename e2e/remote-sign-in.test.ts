@@ -221,6 +221,12 @@ describe('a server that clients sign in to with a client that registers itself',
     expect((await initialize(url)).status).toBe(503);
     expect(await status()).toBe('unauthenticated');
     expect((await user.skep(['auth', 'logout', NAME])).stdout).toContain('Nobody was signed in');
+    await user.skep(['stop', NAME]);
+    const started = await user.skep(['start', NAME], { env: { BROWSER: browser.program } });
+    expect(started.code, started.stderr).toBe(0);
+    expect(started.stderr).toContain(`nobody is signed in to the server: skep auth login ${NAME}`);
+    expect(await status()).toBe('unauthenticated');
+    expect(opened()).toBe(1);
   });
 
   test('is run in the foreground by who signs in', async () => {

@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Backend, Condition } from '@skep/proxy/backend/backend.ts';
@@ -116,7 +116,9 @@ async function begin(
     );
     try {
       options.signal.throwIfAborted();
-      const asks = !taken && !config.no_check && (await canBeAsked(backend));
+      const why = taken ? undefined : await whyNotAsked(config, backend);
+      if (why !== undefined) options.tell({ kind: 'warning', text: why });
+      const asks = !taken && !config.no_check && why === undefined;
       const note = condition.note;
       const found = asks ? await meetServer(config, proxy, { ...deps, ...options, note }) : undefined;
       if (!asks) await note();
@@ -149,11 +151,7 @@ function conditionRecord(
   const write = (): Promise<void> => {
     if (condition === 'fine') return status.set('running');
     if (condition === 'failing') return status.set('unhealthy', 'Health check failed');
-    if (condition === 'auth_retrying')
-      return status.set(
-        'auth_retrying',
-        `the token of the server cannot be refreshed now, and is tried again; see skep logs --proxy ${config.name}`,
-      );
+    if (condition === 'auth_retrying') return status.set('auth_retrying', retryingText(config));
     return status.set('unauthenticated', whoIsMissing(config));
   };
   return {
@@ -167,6 +165,10 @@ function conditionRecord(
       return write();
     },
   };
+}
+
+function retryingText({ name }: RunConfig): string {
+  return `the token of the server cannot be refreshed now, and is tried again; see skep logs --proxy ${name}`;
 }
 
 /** What a person does about a server elsewhere that does not know who asks. */
@@ -214,15 +216,13 @@ async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Obs
 
 type OpenDeps = SuperviseDeps & Required<Pick<ProxyOptions, 'onCondition'>>;
 
-/** Somebody may have to sign in first, which is told by then. */
-async function canBeAsked(backend: Backend): Promise<boolean> {
+/** Why nobody can be asked for now: somebody may have to sign in first. Undefined where the server can be asked. */
+async function whyNotAsked(config: RunConfig, backend: Backend): Promise<string | undefined> {
   const token = backend.kind === 'stdio' ? undefined : backend.remote?.token;
-  return (
-    token === undefined ||
-    token.token().then(
-      () => true,
-      () => false,
-    )
+  if (token === undefined) return undefined;
+  return token.token().then(
+    () => undefined,
+    (error: unknown) => (hasCode(error, 'auth/unavailable') ? retryingText(config) : whoIsMissing(config)),
   );
 }
 
