@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { SignInState, TokenSource } from '@skep/auth/sign-in/port.ts';
+import type { ProvingTokenSource, SignInState } from '@skep/auth/sign-in/port.ts';
 import type { Answerer, Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { JsonObject } from '../message/json-rpc.ts';
@@ -45,7 +45,7 @@ export interface RemoteAccess {
 }
 
 /** What a server elsewhere is shown of who asks (docs/behaviour/proxy.md#remote-sign-in); whoever closes the proxy closes it. */
-export interface RemoteToken extends TokenSource {
+export interface RemoteToken extends ProvingTokenSource {
   /** Has every change of its state told, from now on. */
   readonly follow: (tell: (state: SignInState) => void) => void;
   /** The server answered 403; `challenge` is its `WWW-Authenticate`, which may say that it wants more than the token allows. */

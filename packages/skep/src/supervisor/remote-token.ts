@@ -50,6 +50,7 @@ async function givenToken(config: RunConfig, { secretOf }: RemoteTokenDeps): Pro
   let token = await read();
   return {
     token: () => Promise.resolve(token),
+    headersFor: async () => ({ authorization: `Bearer ${token}` }),
     async refused(refused) {
       if (refused !== token) return token;
       token = file ? await read().catch(() => token) : token;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { SignInState } from '@skep/auth/sign-in/port.ts';
+import type { ProvingTokenSource, SignInState } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../../doubles/http-client.ts';
@@ -12,11 +12,14 @@ const POST = {
   body: '{"jsonrpc":"2.0","id":7,"method":"x/y"}',
 };
 
+type ProvedRequest = Parameters<ProvingTokenSource['headersFor']>[0];
+
 class ScriptedToken implements RemoteToken {
   readonly advice = 'skep auth login far';
   readonly refusals: (string | undefined)[] = [];
   readonly lacks: string[] = [];
   current = 'one';
+  nonce = '';
   next: string | undefined;
   fails: SkepError | undefined;
   is: SignInState = 'running';
@@ -28,8 +31,20 @@ class ScriptedToken implements RemoteToken {
     return this.current;
   };
 
-  readonly refused = async (token: string, challenge?: string): Promise<string | undefined> => {
+  /** As one that is bound to a key where it begins with `dpop`. */
+  readonly headersFor = async ({ method, url }: ProvedRequest): Promise<Record<string, string>> => {
+    const token = await this.token();
+    if (!token.startsWith('dpop')) return { authorization: `Bearer ${token}` };
+    return { authorization: `DPoP ${token}`, dpop: `${method} ${url.pathname} ${this.nonce}` };
+  };
+
+  readonly refused = async (
+    token: string,
+    challenge?: string,
+    nonce?: string,
+  ): Promise<string | undefined> => {
     this.refusals.push(token, challenge);
+    this.nonce = nonce ?? this.nonce;
     if (this.next !== undefined) this.current = this.next;
     return this.next;
   };
@@ -75,6 +90,27 @@ describe('a server elsewhere that somebody has signed in to', () => {
     expect((await ask(proxy.url, POST)).status).toBe(200);
     expect(far.requests.map(({ body }) => body)).toEqual([POST.body, POST.body]);
     expect(token.refusals).toEqual(['one', 'Bearer error="invalid_token"']);
+  });
+
+  test('is shown a proof of its own with each request, where the token is bound to a key', async () => {
+    await using far = await elsewhere((req, res) => {
+      if (req.url === '/mcp') res.writeHead(307, { Location: '/again' }).end();
+      else if (req.headers['dpop']?.includes('n1') === true) res.end('{}');
+      else
+        res.writeHead(401, { 'WWW-Authenticate': 'DPoP error="use_dpop_nonce"', 'DPoP-Nonce': 'n1' }).end();
+    });
+    const token = new ScriptedToken();
+    token.current = 'dpop-one';
+    token.next = 'dpop-one';
+    await using proxy = await runningProxy({ backend: far.at('/mcp', { token }) });
+    expect((await ask(proxy.url, POST)).status).toBe(200);
+    expect(far.requests.map(({ headers }) => [headers.authorization, headers['dpop']])).toEqual([
+      ['DPoP dpop-one', 'POST /mcp'],
+      ['DPoP dpop-one', 'POST /again'],
+      ['DPoP dpop-one', 'POST /mcp n1'],
+      ['DPoP dpop-one', 'POST /again n1'],
+    ]);
+    expect(token.refusals).toEqual(['dpop-one', 'DPoP error="use_dpop_nonce"']);
   });
 
   test('is asked no third time, and its client is not told to sign in', async () => {

@@ -128,10 +128,11 @@ export class Upstream {
     // The connection had ended before the server saw this; what changes something is not sent twice.
     const isStale = (error: unknown): boolean =>
       method !== 'POST' && current?.reusedSocket === true && hasReset(error);
-    const answered = this.#signedIn(isHeld, (authorization) =>
-      this.#followed(first, isHeld, (url) =>
-        this.#reached(() => attempt(url, authorization), isStale, { quiet, signal }),
-      ),
+    const answered = this.#signedIn({ method, canRepeat: isHeld }, (show) =>
+      this.#followed(first, isHeld, async (url) => {
+        const authorization = show && (await show(url));
+        return this.#reached(() => attempt(url, authorization), isStale, { quiet, signal });
+      }),
     );
     const reply = answered.then((answer) => {
       if (!quiet) this.#heard(answer.statusCode ?? 0);
@@ -146,20 +147,25 @@ export class Upstream {
    * what it refused so it has not looked at (RFC 9110 §15.5.2).
    */
   async #signedIn(
-    canRepeat: boolean,
-    ask: (shown: Shown) => Promise<IncomingMessage>,
+    { method, canRepeat }: { readonly method: string; readonly canRepeat: boolean },
+    ask: (show: Show | undefined) => Promise<IncomingMessage>,
   ): Promise<IncomingMessage> {
     const source = this.#remote?.token;
     if (source === undefined) return ask(undefined);
-    const token = await source.token();
-    const reply = await ask(bearer(token));
-    const challenge = reply.headers['www-authenticate'];
+    let token = '';
+    const show: Show = async (url) => {
+      const headers = await source.headersFor({ method, url });
+      token = headers['authorization']?.split(' ')[1] ?? '';
+      return headers;
+    };
+    const reply = await ask(show);
+    const { 'www-authenticate': challenge, 'dpop-nonce': nonce } = reply.headers;
     if (reply.statusCode === 403 && challenge !== undefined) source.lacking(token, challenge);
     if (reply.statusCode !== 401) return reply;
-    const next = await source.refused(token, challenge);
+    const next = await source.refused(token, challenge, typeof nonce === 'string' ? nonce : undefined);
     if (next === undefined || !canRepeat) return reply;
     leave(reply);
-    return ask(bearer(next));
+    return ask(show);
   }
 
   /** Follows the redirects of a server elsewhere. */
@@ -274,11 +280,9 @@ function unanswered(): SkepError {
 }
 
 type Shown = Readonly<Record<string, string>> | undefined;
+/** Makes the headers that show a token with a request to `url`, which may be a proof for that request alone. */
+type Show = (url: URL) => Promise<Shown>;
 type Attempt = (url: URL, authorization: Shown) => Promise<IncomingMessage>;
-
-function bearer(token: string): Shown {
-  return { authorization: `Bearer ${token}` };
-}
 
 /** Reads a body that nobody wants to its end where it is small, for the sake of its connection. */
 export function leave(reply: IncomingMessage): void {
