@@ -116,6 +116,12 @@ export const SCENARIOS: Scenarios = {
     400: { path: { registry: '%20' } },
     404: { of: 'anonymous' },
   },
+  getResourceLogin: { 200: { as: 'nobody' }, 404: { of: 'anonymous' } },
+  getRegistryLogin: {
+    200: { as: 'nobody' },
+    400: { path: { registry: '%20' } },
+    404: { of: 'anonymous' },
+  },
   publishToRegistry: {
     201: { as: 'both', body: { ...entry(), url: 'https://a.test/mcp', claims } },
     400: { body: { ...entry('latest') } },

@@ -146,6 +146,7 @@ export function oauthWith(access: SignInMode, changes: Partial<OauthAuth> = {}):
         forcedRefreshEveryMs: 60_000,
       },
     ],
+    logins: [{ issuer: ISSUER, clientId: 'skep', scopes: ['openid', 'offline_access'] }],
     ...changes,
   };
 }

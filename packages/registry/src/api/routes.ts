@@ -12,7 +12,7 @@ import { SOURCE_ROUTES } from './admin/sources/source-routes.ts';
 import { ENTRY_ROUTES } from './reads/read-routes.ts';
 import { INTERNAL_ROUTES, me } from './service/service-routes.ts';
 import { plainRoute, type Route } from './route/route.ts';
-import { resourceMetadataRoutes } from './service/resource-metadata.ts';
+import { loginRoutes, resourceMetadataRoutes } from './service/resource-metadata.ts';
 
 /** Endpoints that work on the store (docs/behaviour/registry.md#admin-api). */
 export const ADMIN_ROUTES: readonly Route[] = [
@@ -43,6 +43,7 @@ export const READ_ROUTES: readonly Route[] = [
   me,
   openApi,
   ...resourceMetadataRoutes,
+  ...loginRoutes,
   ...INTERNAL_ROUTES,
 ];
 

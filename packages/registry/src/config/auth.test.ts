@@ -82,7 +82,30 @@ describe('the auth block', () => {
           keysOutageMs: 3_600_000,
         },
       ],
+      logins: [{ issuer: 'https://idp.example' }],
     });
+  });
+
+  test('says how people sign in at the providers that say so, and at all where none does', async () => {
+    const login = { clientId: 'skep-cli', scopes: ['openid', 'api://x/.default'], audience: 'urn:mcp' };
+    const other = { ...PROVIDER, name: 'other', issuerUrl: 'https://other.example' };
+    const logins = async (...providers: readonly object[]) =>
+      (await oauthOf({ oauth: { providers } })).logins;
+    expect(await logins(PROVIDER, { ...other, login })).toEqual([
+      { issuer: 'https://other.example', ...login },
+    ]);
+    expect(await logins(PROVIDER, other)).toEqual([
+      { issuer: 'https://idp.example' },
+      { issuer: 'https://other.example' },
+    ]);
+  });
+
+  test('takes no secret and no two scopes in one for people to sign in with', async () => {
+    const login = { clientSecret: 's', scopes: ['a b'] };
+    expect(await problemsOf({ oauth: { providers: [{ ...PROVIDER, login }] } })).toEqual([
+      expect.stringContaining('clientSecret'),
+      expect.stringMatching(/login\.scopes\[0\].*must be a scope without blanks/),
+    ]);
   });
 
   test('is oauth when no mode is given', async () => {

@@ -12,6 +12,9 @@ import { duration } from '../shape/texts.ts';
 const text = z.string().min(1, 'must not be empty');
 const rules = z.array(claims).optional();
 
+/** RFC 6749 §3.3. */
+const SCOPE = /^[\u0021\u0023-\u005B\u005D-\u007E]+$/u;
+
 const provider = z.strictObject({
   name: text.describe('for logs and metrics'),
   issuerUrl: text.describe('exactly the `iss` of its tokens; https, or http on this machine'),
@@ -35,6 +38,21 @@ const provider = z.strictObject({
     })
     .optional()
     .describe('what it may say about its callers; everything when absent'),
+  login: z
+    .strictObject({
+      clientId: text
+        .optional()
+        .describe('public client, without a secret; registered by `skep login` itself when absent'),
+      scopes: z
+        .array(z.string().regex(SCOPE, 'must be a scope without blanks'))
+        .optional()
+        .describe('asked for; what the provider advises when absent'),
+      audience: text
+        .optional()
+        .describe('sent as `audience`, and a URL also as `resource` (RFC 8707), where its tokens need that'),
+    })
+    .optional()
+    .describe('how `skep login` signs people in, told to everyone who asks; any provider when none has it'),
 });
 
 const authz = z.strictObject({
@@ -110,6 +128,14 @@ export interface ProtectedResource {
   readonly scopes: readonly string[] | undefined;
 }
 
+/** How people sign in at one identity provider with `skep login`. Everyone may know it. */
+export interface Login {
+  readonly issuer: string;
+  readonly clientId?: string | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly audience?: string | undefined;
+}
+
 export interface AnonymousAuth {
   readonly mode: 'anonymous';
   /** What `auth.authz` holds, which this mode does not use. */
@@ -125,6 +151,8 @@ export interface OauthAuth {
   readonly resource: ProtectedResource;
   /** In the order in which they are tried; at least one. */
   readonly providers: readonly (ProviderSettings & { readonly issuerUrl: string })[];
+  /** In the order of the providers; at least one. */
+  readonly logins: readonly Login[];
 }
 
 /** The `auth` block of a configuration, checked and with its defaults. */
@@ -160,7 +188,19 @@ export function resolveAuth(auth: AuthShape, { plainHttp, claimLimits }: AuthLim
       ...providerOf(provider, plainHttp),
       keysOutageMs: oauth.keysOutage,
     })),
+    logins: loginsOf(oauth.providers),
   };
+}
+
+type ProviderShape = NonNullable<AuthShape['oauth']>['providers'][number];
+
+/** Those of the providers that say how; where none does, people may try each. */
+function loginsOf(providers: readonly ProviderShape[]): readonly Login[] {
+  const meant = providers.filter(({ login }) => login !== undefined);
+  return (meant.length > 0 ? meant : providers).map(({ issuerUrl, login }) => ({
+    issuer: issuerUrl.trim(),
+    ...login,
+  }));
 }
 
 /**
@@ -183,11 +223,8 @@ function rulesOf(roles: RolesShape | undefined, limits: ClaimLimits): RoleRules 
   return Object.fromEntries(given);
 }
 
-function providerOf(
-  provider: NonNullable<AuthShape['oauth']>['providers'][number],
-  plainHttp: PlainHttp,
-): OauthAuth['providers'][number] {
-  const { audience, issuerUrl, ...rest } = provider;
+function providerOf(provider: ProviderShape, plainHttp: PlainHttp): OauthAuth['providers'][number] {
+  const { audience, issuerUrl, login: _, ...rest } = provider;
   return {
     ...rest,
     issuerUrl: issuerUrl.trim(),

@@ -24,6 +24,7 @@ const oauth = (access: 'auth-only' | RoleRules): OauthAuth => ({
   publicPaths: [],
   resource: { url: undefined, realm: 'r', scopes: undefined },
   providers: [],
+  logins: [],
 });
 const insecure: OauthAuth['providers'][number] = {
   name: 'lan',

@@ -110,6 +110,7 @@ const ROWS: readonly (readonly [title: string, operation: Operation, statuses: S
   ['me', ['GET', '/v1/me'], [401, 401, 200, 401, 200, 200, 200]],
   ['the OpenAPI document', ['GET', '/openapi.json'], [200, 200, 200, 200, 200, 200, 200]],
   ['how to sign in', ['GET', '/.well-known/oauth-protected-resource'], [404, 200, 200, 200, 200, 200, 200]],
+  ['what skep login reads', ['GET', '/.well-known/skep-registry'], [404, 200, 200, 200, 200, 200, 200]],
   ['what is on the internal listener', ['GET', '/health'], [404, 401, 404, 401, 404, 404, 404]],
   ['metrics', ['GET', '/metrics'], [404, 401, 404, 401, 404, 404, 404]],
   ['explain about oneself', ['GET', '/v1/explain'], [200, 401, 200, 401, 200, 200, 200]],

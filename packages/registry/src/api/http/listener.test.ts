@@ -224,6 +224,7 @@ describe('the public listener', () => {
     '/registry/v0.1/servers',
     '/health/v0.1/servers/a/versions',
     '/.well-known/oauth-protected-resource',
+    '/.well-known/skep-registry',
     '/all/v0.2/servers',
     '/all/v0.1/servers/',
   ])('knows no endpoint %s', async (url) => {

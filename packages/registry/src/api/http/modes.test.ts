@@ -89,6 +89,7 @@ describe('anonymous mode', async () => {
       undefined,
     ]);
     expect((await anonymous.get('/.well-known/oauth-protected-resource')).statusCode).toBe(404);
+    expect((await anonymous.get('/.well-known/skep-registry')).statusCode).toBe(404);
   });
 });
 
@@ -152,6 +153,30 @@ describe.each<[name: string, mode: SignInMode]>([
     });
     expect((await server.ask({ method: 'POST', url: base })).statusCode).toBe(405);
   });
+
+  test.each(['', '/registry/acme', '/registry/none'])(
+    'tells skep login all it needs and nothing of what there is, at "%s"',
+    async (below) => {
+      expect((await server.get(`/.well-known/skep-registry${below}`)).json()).toEqual({
+        resource: 'https://registry.test',
+        registries: 'https://registry.test/v1/registries',
+        sign_in: [{ issuer: 'https://idp.test', client_id: 'skep', scopes: ['openid', 'offline_access'] }],
+      });
+    },
+  );
+});
+
+test.each([
+  ['https://registry.test/mcp', '/.well-known/skep-registry/mcp', 'https://registry.test/mcp'],
+  ['https://registry.test/mcp', '/.well-known/skep-registry/mcp/registry/acme', 'https://registry.test/mcp'],
+  ['https://registry.test/mcp', '/.well-known/skep-registry/other', undefined],
+  [undefined, '/.well-known/skep-registry', undefined],
+])('a server at %s answers %s for %s', async (url, asked, resource) => {
+  const auth = oauthWith(full(), { resource: { url, realm: 'r', scopes: undefined } });
+  const answer = await (await api(auth)).get(asked);
+  expect(answer.statusCode).toBe(resource === undefined ? 404 : 200);
+  if (resource !== undefined)
+    expect(answer.json()).toMatchObject({ resource, registries: `${resource}/v1/registries` });
 });
 
 describe('auth-only mode with a token', async () => {

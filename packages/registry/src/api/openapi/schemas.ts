@@ -91,6 +91,18 @@ const READ_SCHEMAS = {
     bearer_methods_supported: list(text),
     'scopes_supported?': list(text),
   }),
+  LoginDocument: object({
+    resource: uri,
+    registries: { ...uri, description: 'Where callers see the registries that they may see' },
+    sign_in: list(
+      object({
+        issuer: uri,
+        'client_id?': { ...text, description: 'Of a public client' },
+        'scopes?': list(text),
+        'audience?': text,
+      }),
+    ),
+  }),
   Health: object({ status: { const: 'healthy' } }),
   Readiness: object({
     status: { const: 'ready' },

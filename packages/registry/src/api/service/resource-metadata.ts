@@ -2,8 +2,10 @@ import { resourceMetadata } from '@skep/auth/resource/metadata.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { registryName, parseParameters } from '../route/parameter.ts';
 import type { Answer, ApiContext, Call, Route } from '../route/route.ts';
+import type { BearerSignIn, SignIn } from '../sign-in/sign-in.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+const LOGIN = '/.well-known/skep-registry';
 
 const row = {
   method: 'GET',
@@ -44,14 +46,59 @@ export const resourceMetadataRoutes: readonly Route[] = [
   },
 ];
 
+/**
+ * What `skep login` has to know besides: the client and the scopes of each provider, and where the registries are listed
+ * for those who are signed in (decision 0357). Its paths and conditions are those of the metadata.
+ */
+export const loginRoutes: readonly Route[] = resourceMetadataRoutes.map((route) => {
+  const [first, ...others] = route.paths.map((path) => path.replace(WELL_KNOWN, LOGIN));
+  return {
+    ...route,
+    name: route.name.replace('Metadata', 'Login'),
+    summary: route.summary.replace('How to sign in', 'What `skep login` reads'),
+    paths: [first ?? LOGIN, ...others],
+    replies: { ...route.replies, 200: { description: 'How `skep login` signs in', schema: 'LoginDocument' } },
+    handle: answerLogin,
+  };
+});
+
 function answer({ signIn }: ApiContext, { path }: Call): Answer {
-  const current = signIn();
-  const base = current.kind === 'bearer' ? current.resource.url : undefined;
-  if (current.kind === 'open' || base === undefined) throw new SkepError('registry/no-such-route');
-  const resource = named(new URL(base), path);
-  if (resource === undefined) throw new SkepError('registry/no-such-route');
-  const document = resourceMetadata({ resource, issuers: current.issuers, scopes: current.resource.scopes });
+  const { resource, issuers, scopes } = askedFor(signIn(), path);
+  const document = resourceMetadata({ resource, issuers, scopes });
   return { status: 200, body: () => JSON.stringify(document) };
+}
+
+function answerLogin({ signIn }: ApiContext, { path }: Call): Answer {
+  const { base, logins } = askedFor(signIn(), path);
+  const document = {
+    resource: base,
+    registries: `${base.replace(/\/$/, '')}/v1/registries`,
+    sign_in: logins.map(({ issuer, clientId, scopes, audience }) => ({
+      issuer,
+      client_id: clientId,
+      scopes,
+      audience,
+    })),
+  };
+  return { status: 200, body: () => JSON.stringify(document) };
+}
+
+interface Asked extends Pick<BearerSignIn, 'issuers' | 'logins'> {
+  /** Of the server. */
+  readonly base: string;
+  readonly resource: string;
+  readonly scopes: readonly string[] | undefined;
+}
+
+/** Fails with `registry/no-such-route`. */
+function askedFor(current: SignIn, path: Call['path']): Asked {
+  const url = current.kind === 'bearer' ? current.resource.url : undefined;
+  if (current.kind === 'open' || url === undefined) throw new SkepError('registry/no-such-route');
+  const resource = named(new URL(url), path);
+  const base = named(new URL(url), {});
+  if (resource === undefined || base === undefined) throw new SkepError('registry/no-such-route');
+  const { issuers, logins } = current;
+  return { base, resource, issuers, logins, scopes: current.resource.scopes };
 }
 
 /** The resource whose document is asked for, or undefined when it is none of ours. */

@@ -9,7 +9,7 @@ import { createProvider } from '@skep/auth/token/provider.ts';
 import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
 import type { SignInMode, Authority } from '../../access/authority.ts';
 import { rememberedAuthority } from '../../access/authority.ts';
-import type { AuthConfig, ProtectedResource } from '../../config/auth.ts';
+import type { AuthConfig, Login, ProtectedResource } from '../../config/auth.ts';
 
 /** How the public listener tells callers apart. A reload replaces it as a whole. */
 export type SignIn = OpenSignIn | BearerSignIn;
@@ -32,6 +32,7 @@ export interface BearerSignIn {
   readonly publicPaths: readonly string[];
   readonly resource: ProtectedResource;
   readonly issuers: readonly string[];
+  readonly logins: readonly Login[];
   /** Idempotent. */
   readonly close: () => void;
 }
@@ -64,6 +65,7 @@ export async function openSignIn(auth: AuthConfig, services: SignInServices): Pr
     publicPaths: auth.publicPaths,
     resource: auth.resource,
     issuers: auth.providers.map(({ issuerUrl }) => issuerUrl),
+    logins: auth.logins,
     close: () => verifier.close(),
   };
 }
