@@ -143,7 +143,7 @@ const CHUNKS = [
   {
     name: 'catalogue',
     minShareCount: 2,
-    test: /\/skep\/src\/(?:catalog\/(?!api-catalog|catalogue-groups)|config)|\/core\/src\/settings\/from-file\.ts/,
+    test: /\/skep\/src\/(?:catalog\/(?!api-catalog|catalogue-groups|registry-kind)|config)|\/core\/src\/settings\/from-file\.ts/,
   },
   { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
   // What a stored run configuration is, for those who only read one.
@@ -154,7 +154,7 @@ const CHUNKS = [
   {
     name: 'runs',
     minShareCount: 2,
-    test: /\/skep\/src\/(?!commands|runtime\/.+\/|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
+    test: /\/skep\/src\/(?!commands|account\/|publish\/|catalog\/registry-kind|runtime\/.+\/|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
   },
   {
     name: 'hosting',
@@ -168,6 +168,17 @@ const CHUNKS = [
   {
     name: 'sandbox',
     test: /\/runtime\/sandbox\/(?!prefetch|npm-|pypi-|go-|found-package|check-tree)/,
+  },
+  {
+    name: 'client',
+    minShareCount: 2,
+    test: /\/core\/src\/fetch\/client|\/skep\/src\/account\/(?:refusal|registry-address)/,
+  },
+  // Who one is at a registry; only what asks one that wants to know loads it.
+  {
+    name: 'account',
+    minShareCount: 2,
+    test: /\/skep\/src\/account\/(?!no-account)|\/auth\/src\/sign-in\//,
   },
 ];
 

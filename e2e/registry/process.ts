@@ -83,13 +83,13 @@ export class RegistryFolder {
   }
 
   /** Starts `serve` and waits until it is ready; fails with what it wrote when it ends instead. */
-  async serve(config: string): Promise<Running> {
-    return (await this.start(config)).ready();
+  async serve(config: string, port?: number): Promise<Running> {
+    return (await this.start(config, port)).ready();
   }
 
-  /** Starts `serve` and waits for nothing. */
-  async start(config: string): Promise<Starting> {
-    const [open, internal] = [await freePort(), await freePort()];
+  /** Starts `serve` and waits for nothing. `port` is that of its callers, any free one otherwise. */
+  async start(config: string, port?: number): Promise<Starting> {
+    const [open, internal] = [port ?? (await freePort()), await freePort()];
     const addresses = ['--address', `127.0.0.1:${open}`, '--internal-address', `127.0.0.1:${internal}`];
     const started = this.#spawn(['serve', '--config', config, ...addresses]);
     const { child, stderr } = started;

@@ -1,4 +1,5 @@
 import type { CommandEntry, Program } from '@skep/core/command/command.ts';
+import { ACCOUNT_COMMANDS, REGISTRY_COMMANDS } from './registry-commands.ts';
 import { commonSettings } from './cli/command.ts';
 import type { Context } from './cli/context.ts';
 import { AUTH_COMMANDS } from './auth-commands.ts';
@@ -217,30 +218,8 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     argument: 'server',
     load: async () => (await import('./commands/info.ts')).info,
   },
-  {
-    name: 'registry',
-    group: catalogue,
-    brief: 'Look into the catalogue',
-    members: [
-      {
-        name: 'list',
-        aliases: ['ls'],
-        brief: 'List all servers of the catalogue',
-        load: async () => (await import('./commands/registry-list.ts')).registryList,
-      },
-      {
-        name: 'info',
-        brief: 'Show one server of the catalogue',
-        argument: 'server',
-        load: async () => (await import('./commands/info.ts')).registryInfo,
-      },
-      {
-        name: 'convert',
-        brief: 'Write a catalogue file in the current format',
-        load: async () => (await import('./commands/registry-convert.ts')).registryConvert,
-      },
-    ],
-  },
+  REGISTRY_COMMANDS,
+  ...ACCOUNT_COMMANDS,
   CONFIG_COMMANDS,
   {
     name: 'group',
@@ -367,6 +346,9 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['allow', 'skep permit NAME HOST'],
   ['grant', 'skep permit NAME HOST'],
   ['revoke', 'skep deny NAME HOST'],
+  ['signin', 'skep login ADDRESS'],
+  ['validate', 'skep publish --dry-run'],
+  ['init', 'skep publish --init'],
 ]);
 
 export const SKEP: Program<Context> = {

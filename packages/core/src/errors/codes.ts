@@ -219,6 +219,12 @@ export const CODES = {
   'catalog/unusable-server': row(400, 'the catalogue entry cannot be run', 'choose another server, or run its image or package directly'),
   'catalog/bad-answer': row(502, 'registry answered something unexpected', 'check the registry address'),
 
+  // publishing to a registry
+  'publish/no-project': row(400, 'no project to make a server document of', 'name a manifest or an image'),
+  'publish/no-registry': row(400, 'no registry to publish to', 'give --registry ADDRESS, or choose one with skep login ADDRESS'),
+  'publish/invalid-document': row(400, 'not a valid server document', 'correct the named members; the official schema says what they hold'),
+  'publish/refused': row(409, 'the registry does not take it', 'change what it names, and publish again'),
+
   // who is calling
   'auth/invalid-provider': row(400, 'invalid identity provider settings', 'correct the named setting'),
   'auth/unauthenticated': row(401, 'authentication required', 'send a valid bearer token'),

@@ -32,6 +32,8 @@ export interface ClientOptions extends Pick<Connections, 'allowPrivate' | 'resol
 export interface GetOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** `refuse` fails with `fetch/bad-status` where the server redirects: what is sent is for this address alone. */
+  readonly redirects?: 'follow' | 'refuse';
 }
 
 export interface Answer {
@@ -70,9 +72,9 @@ const RETRIED: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 export function createClient(options: ClientOptions): Client {
   const requester = openRequester(options);
   const retry = { ...defaultRetry, random: Math.random, sleep: systemClock.sleep, ...options.retry };
-  const get = (url: string, { headers = {}, signal }: GetOptions = {}): Promise<Answer> =>
+  const get = (url: string, { headers = {}, signal, redirects }: GetOptions = {}): Promise<Answer> =>
     withRetry(
-      () => getOnce({ url: parseUrl(url), headers, signal }, requester, options),
+      () => getOnce({ url: parseUrl(url), headers, signal, redirects }, requester, options),
       judge,
       signal === undefined ? retry : { ...retry, signal },
     );
@@ -89,6 +91,31 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
+interface Said {
+  readonly url: URL;
+  readonly status: number;
+  /** See `saidIn`. */
+  readonly said: string | undefined;
+}
+
+/** What an answer is that is no success; `statusOf` and `saidBy` read it. */
+export function badStatus({ url, status, said }: Said, retryAfterMs?: number): SkepError {
+  return new SkepError('fetch/bad-status', {
+    message: `"${shownUrl(url)}" answered with status ${status}${said === undefined ? '' : `: ${said}`}`,
+    detail: {
+      status,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(said === undefined ? {} : { said }),
+    },
+  });
+}
+
+/** What the server said of a `fetch/bad-status`: hostile text. Undefined for other errors, and where it said nothing. */
+export function saidBy(error: unknown): string | undefined {
+  const said = statusOf(error) === undefined ? undefined : (error as SkepError).detail['said'];
+  return typeof said === 'string' ? said : undefined;
+}
+
 /** The HTTP status behind a `fetch/bad-status` error; undefined for other errors. */
 export function statusOf(error: unknown): number | undefined {
   const status =
@@ -100,11 +127,12 @@ interface Request {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal | undefined;
+  readonly redirects: GetOptions['redirects'];
 }
 
 /** One try: follows redirects and reads the body under one deadline. */
 function getOnce(
-  { url, headers, signal }: Request,
+  { url, headers, signal, redirects }: Request,
   requester: Requester,
   options: ClientOptions,
 ): Promise<Answer> {
@@ -120,7 +148,14 @@ function getOnce(
     return { headers: all };
   };
   return withDeadline({ url, timeoutMs: options.timeoutMs, signal }, async (inTime) =>
-    readAnswer(await requester.send(url, { showTo, redirects: 'follow', signal: inTime }), options),
+    readAnswer(
+      await requester.send(url, {
+        showTo,
+        redirects: redirects === 'refuse' ? 'answer' : 'follow',
+        signal: inTime,
+      }),
+      options,
+    ),
   );
 }
 
@@ -131,10 +166,7 @@ async function readAnswer(answer: StreamedAnswer, options: ClientOptions): Promi
     const asked = options.tellWhatWasSaid === true && !RETRIED.has(status);
     const said = asked ? await saidIn(answer.body) : undefined;
     answer.drop();
-    throw new SkepError('fetch/bad-status', {
-      message: `"${shownUrl(url)}" answered with status ${status}${said === undefined ? '' : `: ${said}`}`,
-      detail: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-    });
+    throw badStatus({ url, status, said }, retryAfterMs);
   }
   const body = await readLimited(answer.body, options.maxBytes, headers['content-length']);
   return { status, headers, body, url: url.href };
@@ -183,7 +215,7 @@ const PATIENCE_MS = 1_000;
  * `errors` (as RFC 9457); undefined when it says nothing in time. Hostile text: clean it for a terminal.
  * Never fails.
  */
-async function saidIn(body: Readable): Promise<string | undefined> {
+export async function saidIn(body: Readable): Promise<string | undefined> {
   const timer = setTimeout(() => body.destroy(), PATIENCE_MS);
   try {
     const document: unknown = JSON.parse((await readLimited(body, MAX_ERROR_BYTES)).toString('utf8'));

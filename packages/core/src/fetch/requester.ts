@@ -39,7 +39,7 @@ export interface ClientIdentity {
 }
 
 export interface Sending {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly body?: string | undefined;
   /** Asked for each address, so that credentials never travel to another one. */
   readonly showTo: (url: URL) => Shown | Promise<Shown>;

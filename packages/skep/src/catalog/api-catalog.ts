@@ -4,6 +4,7 @@ import { findServer, newestPerName } from '@skep/core/catalog/find.ts';
 import { decodeServerItem, decodeServerPage } from '@skep/core/catalog/registry-wire.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
+import { explainedRefusal } from '../account/refusal.ts';
 import type { CatalogSource } from './catalog-source.ts';
 
 const PAGE = 100;
@@ -68,6 +69,8 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
   async function closing<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
+    } catch (error) {
+      throw explainedRefusal(error, root, 'nothing');
     } finally {
       await client.close();
     }

@@ -6,9 +6,13 @@ import { readBytes } from '@skep/core/files/read-limited.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import { quoted } from '../run-config/group-file.ts';
-import { catalogClient, MAX_BYTES, type CatalogOptions } from './open-catalog.ts';
+import type { AppConfig } from '../config/app-config.ts';
+import { catalogClient, MAX_BYTES } from './open-catalog.ts';
 
-interface Asking extends Pick<CatalogOptions, 'config' | 'version'> {
+interface Asking {
+  readonly config: AppConfig;
+  /** For the User-Agent. */
+  readonly version: string;
   readonly signal: AbortSignal;
 }
 

@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { rankServers } from '@skep/core/catalog/rank.ts';
+import { places } from '@skep/core/files/places.ts';
 import { entriesAt, readIndex } from './catalogue-index.ts';
 import type { CatalogSource } from './catalog-source.ts';
 import { openCatalog } from './open-catalog.ts';
@@ -21,6 +22,12 @@ const none = {
   otelUseLegacyAttributes: undefined,
   registryApiUrl: undefined,
   registryUrl: undefined,
+  registryAuthType: undefined,
+  registryAuthServer: undefined,
+  registryAuthIssuer: undefined,
+  registryAuthClientId: undefined,
+  registryAuthAudience: undefined,
+  registryAuthScopes: undefined,
   caCertificatePath: undefined,
   secretsProvider: undefined,
   buildEnv: undefined,
@@ -50,15 +57,23 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
+const around = {
+  places: places({ env: {}, home: '/nowhere', platform: 'linux', temp: '/nowhere' }),
+  env: {},
+  platform: 'linux',
+  uid: 0,
+  signal: new AbortController().signal,
+  program: { version: '1' },
+} as const;
 const place = () => ({ catalogue: file, cacheDir: folder, version: '1' });
 const indexed = (clock = later): Promise<CatalogSource> =>
   openCatalog({
     config: { ...config, localRegistryPath: file },
-    version: '1',
+    around,
     index: { cacheDir: folder, clock },
   });
 const whole = (): Promise<CatalogSource> =>
-  openCatalog({ config: { ...config, localRegistryPath: file }, version: '1' });
+  openCatalog({ config: { ...config, localRegistryPath: file }, around });
 
 interface Said {
   readonly version?: string;
@@ -181,7 +196,7 @@ test('a file that has just changed gets none, nor does a small one, nor where th
   const occupied = { cacheDir: join(folder, 'occupied'), clock: later };
   const catalog = await openCatalog({
     config: { ...config, localRegistryPath: file },
-    version: '1',
+    around,
     index: occupied,
   });
   expect(await catalog.list({ search: 'one', signal })).toHaveLength(1);

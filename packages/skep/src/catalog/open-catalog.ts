@@ -5,8 +5,8 @@ import { rankRows } from '@skep/core/catalog/rank.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Client } from '@skep/core/fetch/client.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import type { Places } from '@skep/core/files/places.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { AccountSurroundings } from '../account/tokens.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import {
   entriesAt,
@@ -19,8 +19,8 @@ import { wholeCatalog, type CatalogSource } from './catalog-source.ts';
 
 export interface CatalogOptions {
   readonly config: AppConfig;
-  /** For the User-Agent. */
-  readonly version: string;
+  /** Says who asks, where a registry wants to know. */
+  readonly around: AccountSurroundings;
   /** Where an index of a large catalogue file is kept; without it, none is. */
   readonly index?: Keeping;
 }
@@ -39,16 +39,19 @@ export const MAX_BYTES = 100 * 1024 * 1024;
  * (docs/behaviour/run.md#catalogues). Nothing is read before it is asked for; what reads files or speaks HTTP is loaded
  * by those that need it.
  */
-export async function openCatalog({ config, version, index }: CatalogOptions): Promise<CatalogSource> {
-  const client = (timeoutMs: number): Promise<Client> => catalogClient({ config, version }, timeoutMs);
+export async function openCatalog({ config, around, index }: CatalogOptions): Promise<CatalogSource> {
+  const client = (timeoutMs: number): Promise<Client> =>
+    catalogClient({ config, version: around.program.version }, timeoutMs);
   if (config.registryApiUrl !== undefined) {
     const { apiCatalog } = await import('./api-catalog.ts');
-    return apiCatalog(config.registryApiUrl, await client(API_MS));
+    return apiCatalog(config.registryApiUrl, await signed(await client(API_MS), { config, around }));
   }
   if (config.registryUrl !== undefined) return remoteFile(config.registryUrl, await client(FILE_MS));
   if (config.localRegistryPath !== undefined) {
     const path = config.localRegistryPath;
-    return index === undefined ? localFile(path) : indexedFile(path, { ...index, version });
+    return index === undefined
+      ? localFile(path)
+      : indexedFile(path, { ...index, version: around.program.version });
   }
   return wholeCatalog({ kind: 'built-in', location: '' }, async () => {
     const { starterServers } = await import('@skep/core/catalog/starter.ts');
@@ -56,9 +59,20 @@ export async function openCatalog({ config, version, index }: CatalogOptions): P
   });
 }
 
+/** The client, with which requests say who asks where somebody signed in. What that takes is loaded only then. */
+async function signed(client: Client, { config, around }: CatalogOptions): Promise<Client> {
+  const { registryApiUrl: address = '', registryAuthServer } = config;
+  if (registryAuthServer === undefined && (around.env['SKEP_TOKEN_FILE'] ?? '') === '') return client;
+  const { tokensFor } = await import('../account/tokens.ts');
+  const tokens = await tokensFor(address, config, around);
+  if (tokens === undefined) return client;
+  const { signedClient } = await import('../account/signed-client.ts');
+  return signedClient(client, address, tokens);
+}
+
 /** What asks a catalogue that is elsewhere; to be closed. */
 export async function catalogClient(
-  { config, version }: CatalogOptions,
+  { config, version }: { readonly config: AppConfig; readonly version: string },
   timeoutMs = FILE_MS,
 ): Promise<Client> {
   const { createClient } = await import('@skep/core/fetch/client.ts');
@@ -139,14 +153,11 @@ async function serversOf(text: Buffer, label: string): Promise<readonly ServerEn
   return readCatalogue(text, { label }).entries.flatMap((entry) => (entry.kind === 'server' ? [entry] : []));
 }
 
-interface CatalogUser {
-  readonly places: Places;
-  readonly program: { readonly version: string };
-  readonly clock: Pick<Clock, 'now'>;
-}
-
 /** The catalogue this user has chosen. */
-export async function catalogOf({ places, program, clock }: CatalogUser): Promise<CatalogSource> {
+export async function catalogOf(
+  around: Required<Pick<AccountSurroundings, 'clock'>> & AccountSurroundings,
+): Promise<CatalogSource> {
+  const { places, clock } = around;
   const index = { cacheDir: places.cacheDir, clock };
-  return openCatalog({ config: await loadAppConfig(places), version: program.version, index });
+  return openCatalog({ config: await loadAppConfig(places), around, index });
 }

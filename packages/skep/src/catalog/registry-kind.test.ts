@@ -124,7 +124,9 @@ describe('a catalogue over the registry API', () => {
     const skep = await commandUnderTest({ supervisor: 'asked' });
     await skep.configure(`registry_api_url: ${address}\nallow_private_registry_ip: true\n`);
     for (const line of ['run team/alpha', 'run alpha', 'search alpha']) {
-      expect(await skep.refusal(line)).toMatch(/^Error: .*401.*\n$/);
+      expect(await skep.refusal(line)).toMatch(
+        /^Error: .* wants to know who asks, and you are signed in as nobody; sign in with skep login .*\n$/,
+      );
     }
   });
 });

@@ -9,7 +9,7 @@ import { showDefault, showValue } from '@skep/core/settings/show-value.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
-import { appSettings, laterKeys, readAppSettings, updateAppConfig } from '../config/app-config.ts';
+import { appSettings, readAppSettings, updateAppConfig } from '../config/app-config.ts';
 import { shownVariable } from './config-build-env.ts';
 import { toTable, type Column } from '../print/table.ts';
 import { toJsonText } from '../workloads/to-json.ts';
@@ -36,6 +36,10 @@ const BY_REGISTRY: Handling = {
   by: { set: 'skep config set-registry ADDRESS', unset: 'skep config unset-registry' },
 };
 
+const BY_LOGIN: Handling = {
+  by: { set: 'skep login ADDRESS', unset: 'skep config unset-registry' },
+};
+
 const byBuild = (name: string): Handling => ({
   by: { set: `skep config set-${name}`, unset: `skep config unset-${name}` },
 });
@@ -45,6 +49,12 @@ const HANDLING: Readonly<Record<string, Handling | undefined>> = {
   registry_url: BY_REGISTRY,
   local_registry_path: BY_REGISTRY,
   allow_private_registry_ip: BY_REGISTRY,
+  'registry_auth.type': BY_LOGIN,
+  'registry_auth.oauth.server': BY_LOGIN,
+  'registry_auth.oauth.issuer': BY_LOGIN,
+  'registry_auth.oauth.client_id': BY_LOGIN,
+  'registry_auth.oauth.audience': BY_LOGIN,
+  'registry_auth.oauth.scopes': BY_LOGIN,
   ca_certificate_path: { check: readCaBundle },
   build_env: byBuild('build-env'),
   build_env_from_secrets: byBuild('build-env'),
@@ -172,13 +182,6 @@ function rowOf(word: string): Row {
   const key = word.replaceAll('-', '_');
   const row = KEYS.find((one) => one.key === key);
   if (row) return row;
-  // Where all below a key comes later, what is below is as well.
-  if (laterKeys.some((one) => key === one.key || key.startsWith(`${one.key}.`))) {
-    throw new SkepError('usage/not-available', {
-      message: `the key "${key}" is not available yet`,
-      hint: 'a later version will have it',
-    });
-  }
   throw new SkepError('usage/invalid-value', {
     message: `unknown key ${JSON.stringify(printable(word).slice(0, 100))}`,
     hint: suggestion(

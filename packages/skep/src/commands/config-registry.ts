@@ -1,8 +1,13 @@
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
+import type { Client } from '@skep/core/fetch/client.ts';
+import { NO_ACCOUNT, type AccountKeys } from '../account/no-account.ts';
+import type { SomeLogin } from '../account/registry-in-use.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
+import { parseHttpUrl } from '../settings/http-url.ts';
 import { catalogOf } from '../catalog/open-catalog.ts';
-import { updateAppConfig } from '../config/app-config.ts';
+import { loadAppConfig, updateAppConfig } from '../config/app-config.ts';
 import { detectRegistry, noRegistry } from '../catalog/registry-kind.ts';
 
 const PROBE_MS = 5_000;
@@ -11,6 +16,9 @@ const MAX_BYTES = 100 * 1024 * 1024;
 export const setRegistry = defineCommand({
   usage: 'skep config set-registry [flags] ADDRESS|FILE',
   summary: 'Use another catalogue: a registry address, or a file',
+  description: [
+    'An address is looked at once. Of a server with several registries one has to be named; they are listed. How one signs in may be said here; nobody is asked, and skep login signs in.',
+  ],
   examples: [
     {
       command: 'skep config set-registry https://registry.example.com',
@@ -20,6 +28,12 @@ export const setRegistry = defineCommand({
   ],
   positionals: [{ name: 'ADDRESS', required: true }],
   settings: [
+    ...settingsOf({ group: 'Sign-in' }, [
+      flag('string', 'issuer', 'Identity provider', { placeholder: 'url' }),
+      flag('string', 'client-id', 'What Skep is called there', { placeholder: 'id', needs: ['issuer'] }),
+      flag('string', 'audience', 'What tokens are asked for', { placeholder: 'audience', needs: ['issuer'] }),
+      flag('strings', 'scopes', 'Scopes that are asked for', { placeholder: 'scopes', needs: ['issuer'] }),
+    ]),
     ...settingsOf({ group: 'Safety' }, [
       flag('bool', 'allow-private-ip', 'The catalogue may be at a private address or plain http', {
         default: false,
@@ -27,18 +41,59 @@ export const setRegistry = defineCommand({
     ]),
     ...commonSettings,
   ],
-  async run({ values, positionals: [address = ''] }, { places, cwd, program, signal, terminal }) {
+  async run({ values, positionals: [address = ''] }, context) {
+    const { places, cwd, program, signal, terminal } = context;
     const allowPrivate = values.allowPrivateIp;
-    const client = async () => {
+    const { issuer, clientId, audience, scopes } = values;
+    const account = await accountAt(address, { issuer, clientId, audience, scopes }, context);
+    const client = async (): Promise<Client> => {
       const { createClient } = await import('@skep/core/fetch/client.ts');
       const userAgent = `skep/${program.version}`;
-      return createClient({ timeoutMs: PROBE_MS, maxBytes: MAX_BYTES, allowPrivate, userAgent });
+      const plain = createClient({
+        timeoutMs: PROBE_MS,
+        maxBytes: MAX_BYTES,
+        allowPrivate,
+        userAgent,
+        tellWhatWasSaid: true,
+      });
+      return account === undefined ? plain : account.sign(plain);
     };
-    const choice = await detectRegistry(address, { cwd, allowPrivate, client, signal });
-    await updateAppConfig(places, { ...choice, allow_private_registry_ip: allowPrivate ? true : undefined });
-    terminal.err(`Servers are now looked up in ${redactUrl(address)}\n`);
+    const { choice, wantsSignIn } = await detectRegistry(address, { cwd, allowPrivate, client, signal });
+    await updateAppConfig(places, {
+      ...choice,
+      allow_private_registry_ip: allowPrivate ? true : undefined,
+      ...(account?.keys ?? NO_ACCOUNT),
+    });
+    terminal.err(`Servers are now looked up in ${redactUrl(choice.registry_api_url ?? address)}\n`);
+    if (wantsSignIn)
+      terminal.err(`It wants to know who asks: sign in with skep login ${redactUrl(address)}\n`);
   },
 });
+
+/** How requests to the address say who asks; undefined where nothing says that they do. */
+async function accountAt(
+  address: string,
+  how: SomeLogin,
+  context: Context,
+): Promise<{ readonly keys: AccountKeys; readonly sign: (plain: Client) => Promise<Client> } | undefined> {
+  const url = parseHttpUrl(address);
+  if (url === undefined) return undefined;
+  const { splitAddress } = await import('../account/registry-address.ts');
+  const { accountKeys, keptLogin } = await import('../account/registry-in-use.ts');
+  const { tokensFor } = await import('../account/tokens.ts');
+  const { server } = splitAddress(url);
+  const known = how.issuer === undefined ? await keptLogin(server, context) : how;
+  const registryAuthServer = known === undefined ? undefined : server;
+  return {
+    keys: known === undefined ? NO_ACCOUNT : accountKeys(server, known),
+    sign: async (plain) => {
+      const tokens = await tokensFor(address, { registryAuthServer }, context);
+      if (tokens === undefined) return plain;
+      const { signedClient } = await import('../account/signed-client.ts');
+      return signedClient(plain, server, tokens);
+    },
+  };
+}
 
 export const getRegistry = defineCommand({
   usage: 'skep config get-registry',
@@ -46,7 +101,11 @@ export const getRegistry = defineCommand({
   settings: [...commonSettings],
   async run(_input, context) {
     const { kind, location } = await catalogOf(context);
-    context.terminal.out(location === '' ? 'built-in catalogue\n' : `${redactUrl(location)} (${kind})\n`);
+    const { registryAuthServer } = await loadAppConfig(context.places);
+    const account = registryAuthServer === undefined ? '' : ', with a sign-in: see skep whoami';
+    context.terminal.out(
+      location === '' ? 'built-in catalogue\n' : `${redactUrl(location)} (${kind}${account})\n`,
+    );
   },
 });
 
@@ -55,6 +114,6 @@ export const unsetRegistry = defineCommand({
   summary: 'Go back to the built-in catalogue',
   settings: [...commonSettings],
   async run(_input, { places }) {
-    await updateAppConfig(places, { ...noRegistry, allow_private_registry_ip: undefined });
+    await updateAppConfig(places, { ...noRegistry, ...NO_ACCOUNT, allow_private_registry_ip: undefined });
   },
 });

@@ -42,6 +42,43 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     default: false,
   },
   {
+    name: 'registryAuthType',
+    kind: 'choice',
+    key: 'registry_auth.type',
+    choices: ['oauth'],
+    brief: 'How requests to the catalogue say who asks; skep login sets it, with what follows',
+  },
+  {
+    name: 'registryAuthServer',
+    kind: 'string',
+    key: 'registry_auth.oauth.server',
+    brief: 'The server of registries that somebody signed in to, or will',
+  },
+  {
+    name: 'registryAuthIssuer',
+    kind: 'string',
+    key: 'registry_auth.oauth.issuer',
+    brief: 'Identity provider to sign in at',
+  },
+  {
+    name: 'registryAuthClientId',
+    kind: 'string',
+    key: 'registry_auth.oauth.client_id',
+    brief: 'What Skep is called there',
+  },
+  {
+    name: 'registryAuthAudience',
+    kind: 'string',
+    key: 'registry_auth.oauth.audience',
+    brief: 'What tokens are asked for',
+  },
+  {
+    name: 'registryAuthScopes',
+    kind: 'strings',
+    key: 'registry_auth.oauth.scopes',
+    brief: 'Scopes that are asked for',
+  },
+  {
     name: 'caCertificatePath',
     kind: 'path',
     key: 'ca_certificate_path',
@@ -153,13 +190,6 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
   },
 ]);
 
-/** Keys of other releases: refused by name instead of as unknown. */
-export const laterKeys = settingsOf({ group: 'Configuration file', notYet: true }, [
-  { name: 'registryAuth', kind: 'json', key: 'registry_auth', brief: 'Sign-in to the catalogue' },
-]);
-
-const everyKey = [...appSettings, ...laterKeys];
-
 export type AppConfig = Values<typeof appSettings>;
 
 const MAX_BYTES = 1024 * 1024;
@@ -179,7 +209,7 @@ export async function loadAppConfig(
 /** As `loadAppConfig`: only what the file says. */
 export async function readAppSettings(places: Places): Promise<Settings> {
   const file = { path: places.configFile, text: await configText(places), format: 'yaml' } as const;
-  return mergeSettings(everyKey, [await fromFile(everyKey, file)]);
+  return mergeSettings(appSettings, [await fromFile(appSettings, file)]);
 }
 
 /**

@@ -176,10 +176,10 @@ function shownTo({ host, origin }: URL, config: RunConfig): readonly string[] {
 async function planOf(
   { name, called }: { readonly name: string; readonly called: string },
   app: AppConfig,
-  { program, signal }: Surroundings,
+  around: Surroundings,
 ): Promise<RemotePlan> {
   const { openCatalog } = await import('../catalog/open-catalog.ts');
-  const entry = await (await openCatalog({ config: app, version: program.version })).find(called, signal);
+  const entry = await (await openCatalog({ config: app, around })).find(called, around.signal);
   const { runPlans } = await import('@skep/core/catalog/run-plan.ts');
   const plans = entry === undefined ? [] : runPlans(entry.document);
   const plan = plans.find((one) => 'urlVariables' in one && one.urlVariables.length === 0);

@@ -114,7 +114,7 @@ async function lookUp(
   connecting?.catch(() => {});
   const connected = (): ReturnType<Surroundings['connect']> => connecting ?? around.connect();
   const resolved = await resolveTarget(target, {
-    openCatalog: () => openCatalog({ config, version: program.version }),
+    openCatalog: () => openCatalog({ config, around }),
     runtime: async () => (await connected()).runtime,
     ask,
     signal,

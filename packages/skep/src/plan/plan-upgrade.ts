@@ -43,11 +43,7 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
     const { planRemoteUpgrade } = await import('./plan-remote.ts');
     return planRemoteUpgrade({ ...config, remote_url }, { to, app }, around);
   }
-  const entry = await entryOf(
-    config,
-    () => openCatalog({ config: app, version: around.program.version }),
-    around,
-  );
+  const entry = await entryOf(config, () => openCatalog({ config: app, around }), around);
   const { runtime, info } = await around.connect(config.runtime);
   await info;
   const source = newSource(config, entry, to);

@@ -105,12 +105,12 @@ type BuildFlags = Partial<Pick<RunValues, 'runtimeImage' | 'runtimeAddPackage' |
 export async function provenanceOf(
   { registry_server_name: called, image }: RunConfig,
   config: AppConfig,
-  { program, signal }: Pick<Surroundings, 'program' | 'signal'>,
+  around: Surroundings,
 ): Promise<ExtensionProvenance | undefined> {
   if (called === undefined) return undefined;
   const { openCatalog } = await import('../catalog/open-catalog.ts');
-  const catalog = await openCatalog({ config, version: program.version });
-  const entry = await catalog.find(called, signal);
+  const catalog = await openCatalog({ config, around });
+  const entry = await catalog.find(called, around.signal);
   if (entry === undefined) return undefined;
   const { runPlans } = await import('@skep/core/catalog/run-plan.ts');
   for (const plan of runPlans(entry.document)) {

@@ -1,0 +1,178 @@
+import type { KeptSignIn, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
+import { createSignInFetch, type SignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
+import { signIn } from '@skep/auth/sign-in/sign-in.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { createClient } from '@skep/core/fetch/client.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
+import { signInStore } from '../secrets/sign-in-store.ts';
+import { askAccount, type Account } from './account.ts';
+import { openRegistryServer } from './ask-registry.ts';
+import { readLoginDocument, type LoginDocument } from './login-document.ts';
+import { shownServer, splitAddress } from './registry-address.ts';
+import type { SomeLogin } from './registry-in-use.ts';
+import { signInOfRegistry, tokensOf, type AccountSurroundings } from './tokens.ts';
+
+/** What the person said; the registry says the rest. */
+export interface LoginWish {
+  readonly way: Exclude<SignInWay, 'assertion'>;
+  readonly issuer?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  readonly audience?: string | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly callbackPort?: number | undefined;
+  /** How long the person may take, where that was said. */
+  readonly timeoutMs: number | undefined;
+  readonly allowPrivate: boolean;
+}
+
+/** How somebody signed in, and who that is. */
+export interface SignedIn {
+  readonly server: string;
+  readonly login: SomeLogin;
+  readonly kept: KeptSignIn;
+  readonly account: Account;
+}
+
+interface Around extends AccountSurroundings {
+  readonly person: Person;
+  /** Asks which of several; absent where nobody can be asked. */
+  readonly choose?: ((what: string, choices: readonly string[]) => Promise<string>) | undefined;
+}
+
+const PERSON_MS = 300_000;
+const DOCUMENT_MS = 10_000;
+const MAX_DOCUMENT_BYTES = 256 * 1024;
+
+/**
+ * Signs in to the server of an address, and keeps that once the server has accepted a token of it; what was kept before
+ * stays until then. Fails with the codes `auth/…`, with `secrets/*` before anybody is asked where nothing can be kept, and as
+ * asking the server does.
+ */
+export async function signInToRegistry(address: URL, wish: LoginWish, around: Around): Promise<SignedIn> {
+  const found = await documentAt(address, wish, around);
+  const server = found?.server ?? splitAddress(address).server;
+  const login = await chooseLogin(found, wish, around);
+  const store = signInStore(around);
+  await store.ready();
+  const key = signInOfRegistry(server);
+  const fetch = createSignInFetch();
+  try {
+    if (wish.issuer === undefined) await refuseHidden(login.issuer, server, fetch);
+    const kept = await signIn(targetOf(server, login, wish), wish.way, {
+      fetch,
+      clock: around.clock ?? systemClock,
+      log: silentLog,
+      person: around.person,
+      signal: around.signal,
+      timeoutMs: wish.timeoutMs ?? (wish.way === 'browser' ? PERSON_MS : undefined),
+      kept: await store.read(key).catch(() => undefined),
+    });
+    const account = await accountOf(server, kept, wish, around);
+    await store.change(key, async () => kept);
+    return { server, login, kept, account };
+  } finally {
+    fetch.close();
+  }
+}
+
+async function documentAt(
+  address: URL,
+  { allowPrivate }: LoginWish,
+  { program, signal }: Around,
+): Promise<LoginDocument | undefined> {
+  const client = createClient({
+    timeoutMs: DOCUMENT_MS,
+    maxBytes: MAX_DOCUMENT_BYTES,
+    allowPrivate,
+    userAgent: `skep/${program.version}`,
+  });
+  try {
+    return await readLoginDocument(address, client, signal);
+  } finally {
+    await client.close();
+  }
+}
+
+async function chooseLogin(
+  found: LoginDocument | undefined,
+  wish: LoginWish,
+  { choose }: Around,
+): Promise<SomeLogin> {
+  const offered = found?.logins ?? [];
+  const [first] = offered;
+  const issuer =
+    wish.issuer ??
+    (offered.length > 1
+      ? await choose?.(
+          'Identity provider',
+          offered.map((one) => one.issuer),
+        )
+      : first?.issuer);
+  if (issuer === undefined && offered.length > 1) {
+    throw new SkepError('usage/missing-argument', {
+      message: `there are several identity providers: ${offered.map((one) => one.issuer).join(', ')}`,
+      hint: 'choose one with --issuer',
+    });
+  }
+  const chosen = offered.find((one) => one.issuer === issuer) ?? (issuer === undefined ? {} : { issuer });
+  const { clientId, audience, scopes } = wish;
+  return {
+    ...chosen,
+    ...(clientId !== undefined && { clientId }),
+    ...(audience !== undefined && { audience }),
+    ...(scopes !== undefined && { scopes }),
+  };
+}
+
+/**
+ * An audience is asked for in both ways that there are: as `audience`, and where it is an address as `resource` (RFC 8707).
+ * Without one, neither: some providers refuse a resource that they do not know.
+ */
+function targetOf(server: string, login: SomeLogin, wish: LoginWish): SignInTarget {
+  const { issuer, clientId, scopes, audience } = login;
+  return {
+    resource: server,
+    issuer,
+    clientId,
+    clientSecret: wish.clientSecret,
+    scopes,
+    resourceIndicator: audience !== undefined && URL.canParse(audience) ? audience : '',
+    ...(audience === undefined ? {} : { authorizeParams: { audience } }),
+    callbackPort: wish.callbackPort,
+  };
+}
+
+/** A server of the internet must not have this machine ask addresses that only it can reach. */
+async function refuseHidden(issuer: string | undefined, server: string, fetch: SignInFetch): Promise<void> {
+  if (issuer === undefined || !(await fetch.isPrivate(new URL(issuer)))) return;
+  if (await fetch.isPrivate(new URL(server))) return;
+  throw new SkepError('auth/bad-metadata', {
+    message: `${shownServer(server)} names an identity provider at a private address: ${issuer}`,
+    hint: `if that is right, say it yourself: --issuer ${issuer}`,
+  });
+}
+
+/** Who the server takes the person for; a sign-in that it does not accept is worth nothing. */
+async function accountOf(
+  server: string,
+  kept: KeptSignIn,
+  { allowPrivate }: LoginWish,
+  { program, signal }: Around,
+): Promise<Account> {
+  const { version } = program;
+  const registry = openRegistryServer({ server, tokens: tokensOf(kept), allowPrivate, version });
+  try {
+    return await askAccount(registry, signal);
+  } catch (cause) {
+    if (!(cause instanceof SkepError) || cause.code !== 'auth/sign-in-ended') throw cause;
+    throw new SkepError('auth/sign-in-refused', {
+      message: `${shownServer(server)} does not accept what ${kept.issuer} gave`,
+      hint: 'ask its operator for the scopes and the audience: --scopes, --audience',
+      cause,
+    });
+  } finally {
+    registry.close();
+  }
+}

@@ -1,0 +1,104 @@
+import type { KeptSignIn, TokenSource } from '@skep/auth/sign-in/port.ts';
+import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
+import { createTokenSource } from '@skep/auth/sign-in/token-source.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readText } from '@skep/core/files/read-limited.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
+import type { AppConfig } from '../config/app-config.ts';
+import type { SecretsSurroundings } from '../secrets/provider.ts';
+import { signInStore } from '../secrets/sign-in-store.ts';
+import type { Proof } from './refusal.ts';
+import { isAt } from './registry-address.ts';
+
+/** What proving who one is to a registry needs to know of the command. */
+export interface AccountSurroundings extends SecretsSurroundings {
+  readonly program: { readonly version: string };
+  readonly clock?: Clock;
+}
+
+/** Tokens for the requests to one server. */
+export interface RegistryTokens extends Pick<TokenSource, 'token' | 'refused' | 'close'> {
+  readonly proof: Exclude<Proof, 'nothing'>;
+}
+
+/** For pipelines: a file with a token, which is read anew for each command. */
+const TOKEN_FILE = 'SKEP_TOKEN_FILE';
+const MAX_TOKEN_BYTES = 64 * 1024;
+/** RFC 6750 §2.1. */
+const B64_TOKEN = /^[\w.~+/-]+=*$/u;
+
+/** Nobody waits as long for a list of servers as a workload may for its tokens. */
+const PATIENCE = {
+  initialMs: 500,
+  maxMs: 2_000,
+  maxElapsedMs: 5_000,
+  maxTries: 3,
+  tickMs: 600_000,
+  maxRetryingMs: 600_000,
+};
+
+/** The key under which the sign-in to a server is kept. */
+export const signInOfRegistry = (server: string): string => `registry ${server}`;
+
+/**
+ * Who asks at an address: the token of `SKEP_TOKEN_FILE`, else the sign-in to its server; undefined where nobody signed in
+ * there. Nothing is read yet.
+ */
+export async function tokensFor(
+  address: string,
+  { registryAuthServer: server }: Pick<AppConfig, 'registryAuthServer'>,
+  around: AccountSurroundings,
+): Promise<RegistryTokens | undefined> {
+  const file = around.env[TOKEN_FILE] ?? '';
+  if (file !== '') return tokensOfFile(file);
+  if (server === undefined || !isAt(address, server)) return undefined;
+  const fetch = createSignInFetch();
+  const source = createTokenSource(signInOfRegistry(server), signInStore(around), {
+    fetch,
+    clock: around.clock ?? systemClock,
+    log: silentLog,
+    random: Math.random,
+    patience: PATIENCE,
+  });
+  return {
+    proof: 'sign-in',
+    token: source.token,
+    refused: source.refused,
+    close() {
+      source.close();
+      fetch.close();
+    },
+  };
+}
+
+function tokensOfFile(file: string): RegistryTokens {
+  const token = async (): Promise<string> => {
+    const text = (await readText(file, { maxBytes: MAX_TOKEN_BYTES, what: 'token file' })).trim();
+    if (B64_TOKEN.test(text)) return text;
+    throw new SkepError('auth/not-signed-in', {
+      message: `the file of ${TOKEN_FILE} holds no token`,
+      hint: 'put the token alone into it, on one line',
+    });
+  };
+  return {
+    proof: 'file',
+    token,
+    // Whoever writes the file may have renewed it meanwhile.
+    async refused(before) {
+      const now = await token();
+      return now === before ? undefined : now;
+    },
+    close: () => undefined,
+  };
+}
+
+/** Tokens of a sign-in that is not kept yet. */
+export function tokensOf({ accessToken }: KeptSignIn): RegistryTokens {
+  return {
+    proof: 'sign-in',
+    token: async () => accessToken ?? '',
+    refused: async () => undefined,
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,224 @@
+import { resolve } from 'node:path';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { readText } from '@skep/core/files/read-limited.ts';
+import { redactUrl } from '@skep/core/log/redact.ts';
+import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
+import { isAt, registryUrl, shownServer, splitAddress } from '../account/registry-address.ts';
+import { accountKeys } from '../account/registry-in-use.ts';
+import { signInToRegistry, type LoginWish, type SignedIn } from '../account/sign-in-to-registry.ts';
+import { noRegistry } from '../catalog/registry-kind.ts';
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
+import { personAt } from '../cli/person.ts';
+import { loadAppConfig, updateAppConfig, type AppConfig } from '../config/app-config.ts';
+import { parseHttpUrl } from '../settings/http-url.ts';
+
+const MAX_SECRET_BYTES = 64 * 1024;
+
+const loginSettings = [
+  ...settingsOf({ group: 'How' }, [
+    flag('bool', 'device', 'Type a code on another machine, where this one has no browser', {
+      default: false,
+    }),
+    flag('bool', 'skip-browser', 'Print the address, and open no browser', { default: false }),
+    flag('path', 'client-secret-file', 'Sign in as a service: a file with the secret of --client-id', {
+      needs: ['clientId'],
+    }),
+    flag('duration', 'timeout', 'How long you may take', {
+      min: 1_000,
+      defaultText: '5m, or as long as a code is good',
+    }),
+    flag('int', 'callback-port', 'Port where the browser answers', {
+      min: 1024,
+      max: 65_535,
+      defaultText: '8666',
+    }),
+  ]),
+  ...settingsOf({ group: 'What the registry says, unless you do' }, [
+    flag('string', 'issuer', 'Identity provider', { placeholder: 'url' }),
+    flag('string', 'client-id', 'What Skep is called there', { placeholder: 'id' }),
+    flag('string', 'audience', 'What the token is for', { placeholder: 'audience' }),
+    flag('strings', 'scopes', 'What is asked for', { placeholder: 'scopes' }),
+  ]),
+  ...settingsOf({ group: 'Safety' }, [
+    flag('bool', 'allow-private-ip', 'The registry may be at a private address or plain http', {
+      default: false,
+    }),
+  ]),
+  ...commonSettings,
+] as const;
+
+export const login = defineCommand({
+  usage: 'skep login [flags] [ADDRESS] [REGISTRY]',
+  summary: 'Sign in to a registry, and look for servers there from now on',
+  description: [
+    'The address is all that is needed: the registry says how one signs in. Without it, you sign in again where you were. What proves who you are is kept among the secrets, and goes to this registry alone.',
+    'Pipelines need no sign-in: SKEP_TOKEN_FILE names a file with a token.',
+  ],
+  examples: [
+    { command: 'skep login https://mcp.example.com', what: 'In the browser' },
+    { command: 'skep login https://mcp.example.com data', what: 'And use the registry data there' },
+    { command: 'skep login --device https://mcp.example.com', what: 'From a machine without a browser' },
+  ],
+  positionals: [{ name: 'ADDRESS' }, { name: 'REGISTRY' }],
+  settings: loginSettings,
+  async run({ values, positionals: [given, named] }, context) {
+    const config = await loadAppConfig(context.places);
+    const address = addressIn(given, config);
+    const known = isAt(address.href, config.registryAuthServer ?? 'none:');
+    const allowPrivate = values.allowPrivateIp || (known && config.allowPrivateRegistryIp);
+    refuseClear(address, allowPrivate);
+    const wish = await wishOf(
+      values,
+      { allowPrivate, ...(known && given === undefined && { config }) },
+      context,
+    );
+    const signedIn = await signInToRegistry(address, wish, aroundOf(values, context)).catch(
+      (error: unknown) => {
+        throw withoutSignIn(error, address);
+      },
+    );
+    await choose(signedIn, { address, named, config, allowPrivate }, context);
+  },
+});
+
+type LoginValues = Values<typeof loginSettings>;
+
+function aroundOf({ skipBrowser }: LoginValues, context: Context): Parameters<typeof signInToRegistry>[2] {
+  const { ask } = context;
+  return {
+    ...context,
+    person: personAt(context, { skipBrowser }),
+    ...(ask && {
+      choose: (name: string, choices: readonly string[]) =>
+        ask({ name, required: true, secret: false, choices }),
+    }),
+  };
+}
+
+/** Fails with `usage/*`. */
+function addressIn(given: string | undefined, config: AppConfig): URL {
+  const text = given ?? config.registryAuthServer ?? config.registryApiUrl;
+  if (text === undefined) {
+    throw new SkepError('usage/missing-argument', {
+      message: 'which registry?',
+      hint: 'give its address: skep login https://mcp.example.com',
+    });
+  }
+  const url = parseHttpUrl(text);
+  if (url !== undefined) return url;
+  throw new SkepError('usage/invalid-value', {
+    message: `invalid address of a registry: "${redactUrl(text)}"`,
+    hint: 'give an http or https address',
+  });
+}
+
+function refuseClear(address: URL, allowPrivate: boolean): void {
+  if (address.protocol === 'https:' || allowPrivate) return;
+  throw new SkepError('catalog-source/refused', {
+    message: `plain http is not safe for signing in: "${redactUrl(address.href)}"`,
+    hint: 'use https; for a registry on this machine, give --allow-private-ip',
+  });
+}
+
+/** What flags say, else what was said when somebody signed in there before. */
+async function wishOf(
+  values: LoginValues,
+  { allowPrivate, config }: { readonly allowPrivate: boolean; readonly config?: AppConfig },
+  { cwd }: Context,
+): Promise<LoginWish> {
+  const { clientSecretFile: file } = values;
+  const secret =
+    file === undefined
+      ? undefined
+      : (
+          await readText(resolve(cwd, file), { maxBytes: MAX_SECRET_BYTES, what: 'client secret file' })
+        ).trim();
+  if (secret === '') {
+    throw new SkepError('usage/invalid-value', {
+      message: `the client secret file "${String(file)}" is empty`,
+    });
+  }
+  return {
+    way: secret !== undefined ? 'client-credentials' : values.device ? 'device' : 'browser',
+    issuer: values.issuer ?? config?.registryAuthIssuer,
+    clientId: values.clientId ?? config?.registryAuthClientId,
+    clientSecret: secret,
+    audience: values.audience ?? config?.registryAuthAudience,
+    scopes: values.scopes ?? config?.registryAuthScopes,
+    callbackPort: values.callbackPort,
+    timeoutMs: values.timeout,
+    allowPrivate,
+  };
+}
+
+function withoutSignIn(error: unknown, address: URL): unknown {
+  if (!hasCode(error, 'auth/no-sign-in')) return error;
+  return new SkepError(error.code, {
+    message: `${shownServer(address.href)} does not say how one signs in`,
+    hint: `a registry without sign-in is chosen with skep config set-registry ${address.href}; else say it: --issuer, --client-id`,
+    cause: error,
+  });
+}
+
+interface Choice {
+  readonly address: URL;
+  readonly named: string | undefined;
+  readonly config: AppConfig;
+  readonly allowPrivate: boolean;
+}
+
+/** Says who one is now, and takes a registry into use: the one that is named, the only one, or the one that is chosen. */
+async function choose(
+  { server, login: how, account }: SignedIn,
+  { address, named, config, allowPrivate }: Choice,
+  { terminal, ask, places }: Context,
+): Promise<void> {
+  const { subject, registries } = account;
+  const as = subject === undefined || subject === '' ? '' : ` as ${subject}`;
+  terminal.out(`Signed in to ${printable(shownServer(server) + as)}\n`);
+  const asked = named ?? nameIn(address, server);
+  if (asked !== undefined && registries !== undefined && !registries.includes(asked)) {
+    throw new SkepError('registry/not-found', {
+      message: `${shownServer(server)} has no registry "${asked}" for you`,
+      hint: registries.length === 0 ? 'you may see none there' : `there are: ${registries.join(', ')}`,
+    });
+  }
+  const before = registries?.find((name) => config.registryApiUrl === registryUrl(server, name));
+  const [first, second] = registries ?? [];
+  const wanted =
+    asked ??
+    (second === undefined ? first : undefined) ??
+    (registries === undefined || registries.length === 0
+      ? undefined
+      : await ask?.({ name: 'Registry', required: true, secret: false, choices: registries })) ??
+    before;
+  if (registries !== undefined && wanted === undefined) {
+    terminal.err(
+      registries.length === 0
+        ? `There is no registry that you may see\n`
+        : `There are ${printable(registries.join(', '))}; choose one with skep config set-registry ${registryUrl(server, first ?? '')}\n`,
+    );
+    return;
+  }
+  await updateAppConfig(places, {
+    ...noRegistry,
+    registry_api_url: wanted === undefined ? address.href.replace(/\/+$/u, '') : registryUrl(server, wanted),
+    allow_private_registry_ip: allowPrivate ? true : undefined,
+    ...accountKeys(server, how),
+  });
+  const others = (registries ?? []).filter((name) => name !== wanted);
+  const beside = others.length === 0 ? '' : `; also there: ${others.join(', ')}`;
+  terminal.out(`Servers are now looked up in ${printable((wanted ?? shownServer(server)) + beside)}\n`);
+}
+
+/** `NAME` of `https://host/registry/NAME`, and of the short form `https://host/NAME`. */
+function nameIn(address: URL, server: string): string | undefined {
+  const { name } = splitAddress(address);
+  if (name !== undefined) return name;
+  const [, below] =
+    /^\/([^/]+)\/?$/u.exec(address.pathname.slice(new URL(server).pathname.replace(/\/+$/u, '').length)) ??
+    [];
+  return below;
+}

@@ -1,0 +1,278 @@
+import { describe, expect, test } from 'vitest';
+import { registryServer, type ScriptedAnswer, type SeenRequest } from '../account/registry-server.fixture.ts';
+import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
+
+const DOCUMENT = {
+  name: 'io.acme/weather',
+  description: 'Forecasts',
+  version: '1.0.0',
+  remotes: [{ type: 'streamable-http', url: 'https://weather.acme.example/mcp' }],
+};
+/** As people write it: what is between the tokens is theirs, and so are numbers that JavaScript does not have. */
+const TEXT = `{ "x-big": 12345678901234567890,\n${JSON.stringify(DOCUMENT).slice(1)}\n`;
+const STORED: ScriptedAnswer = [201, DOCUMENT];
+
+const withDocument = (content: string | object = TEXT): Promise<CommandUnderTest> =>
+  commandUnderTest({ supervisor: 'none', files: { 'server.json': content } });
+
+async function withToken(
+  skep: CommandUnderTest,
+): Promise<{ readonly env: Readonly<Record<string, string>> }> {
+  return { env: { SKEP_TOKEN_FILE: await skep.write('token', 'abc.def-123\n') } };
+}
+const only =
+  (line: string, answer: ScriptedAnswer) =>
+  (request: SeenRequest): ScriptedAnswer =>
+    request.line === line ? answer : undefined;
+
+describe('skep publish', () => {
+  test('sends the document byte for byte to the registry that is named', async () => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(only('POST /registry/data/v0.1/publish', STORED));
+    const registry = `${address}/registry/data`;
+    const out = await skep.output(`publish --registry ${registry} --allow-private-ip`);
+    expect(out).toBe(`Published io.acme/weather 1.0.0 to data at ${new URL(address).host}\n`);
+    expect(seen).toEqual([
+      { line: 'POST /registry/data/v0.1/publish', authorization: undefined, body: TEXT.trim() },
+    ]);
+  });
+
+  test('sends claims beside it, each value that is given', async () => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(() => STORED);
+    await skep.output([
+      ...`publish --registry ${address}/registry/data --allow-private-ip`.split(' '),
+      '--claim',
+      'team=data',
+      '--claim',
+      'team=platform',
+      '--claim',
+      'org=a=b',
+    ]);
+    expect(seen.map(({ body }) => body)).toEqual([
+      `{"server":${TEXT.trim()},"claims":{"team":["data","platform"],"org":"a=b"}}`,
+    ]);
+  });
+
+  test('takes the door of the whole server where no registry is named', async () => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(only('POST /v1/entries', STORED));
+    await skep.output(`publish --registry ${address} --allow-private-ip`);
+    expect(seen.map(({ line, body }) => [line, body])).toEqual([
+      ['POST /v0.1/publish', TEXT.trim()],
+      ['POST /v1/entries', `{"server":${TEXT.trim()}}`],
+    ]);
+  });
+
+  test('publishes to the registry in use, and to one beside it by its name', async () => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(({ line }) =>
+      line.startsWith('POST') ? STORED : undefined,
+    );
+    await skep.configure(`registry_api_url: ${address}/registry/data\nallow_private_registry_ip: true\n`);
+    await skep.output('publish');
+    await skep.output('publish --registry other');
+    expect(seen.map(({ line }) => line)).toEqual([
+      'POST /registry/data/v0.1/publish',
+      'POST /registry/other/v0.1/publish',
+    ]);
+  });
+
+  test('shows the token of SKEP_TOKEN_FILE, and takes one that was renewed meanwhile', async () => {
+    const skep = await withDocument();
+    const token = await withToken(skep);
+    const { address, seen } = await registryServer(async ({ authorization }) => {
+      if (authorization === 'Bearer new') return STORED;
+      await skep.write('token', 'new');
+      return [401, { error: 'token validation failed' }];
+    });
+    await skep.output(`publish --registry ${address}/registry/data --allow-private-ip`, token);
+    expect(seen.map(({ authorization }) => authorization)).toEqual(['Bearer abc.def-123', 'Bearer new']);
+  });
+
+  test.each<[status: number, said: string, message: RegExp]>([
+    [401, 'token validation failed', /does not accept the token of SKEP_TOKEN_FILE; it may have expired/],
+    [403, 'insufficient claims for registry', /refuses: insufficient claims for registry; see who you are/],
+    [400, 'invalid version: it is a range', /does not take it: invalid version: it is a range/],
+    [409, 'version already exists: io.acme/weather@1.0.0', /does not take it: version already exists: /],
+    [500, 'internal', /answered with status 500/],
+  ])('says what a %i means: %s', async (status, error, message) => {
+    const skep = await withDocument();
+    const { address } = await registryServer(() => [status, { error }]);
+    const line = `publish --registry ${address}/registry/data --allow-private-ip`;
+    expect(await skep.refusal(line, await withToken(skep))).toMatch(message);
+  });
+
+  test('says that nobody is signed in where a registry asks who that is', async () => {
+    const skep = await withDocument();
+    const { address } = await registryServer(() => [401, { error: 'missing authorization header' }]);
+    expect(await skep.refusal(`publish --registry ${address} --allow-private-ip`)).toContain(
+      `wants to know who asks, and you are signed in as nobody; sign in with skep login ${address}`,
+    );
+  });
+
+  test('sends the token neither after a redirect nor in the clear', async () => {
+    const skep = await withDocument();
+    const other = await registryServer(() => STORED);
+    const { address } = await registryServer(() => `${other.address}/registry/data/v0.1/publish`);
+    const line = `publish --registry ${address}/registry/data --allow-private-ip`;
+    expect(await skep.refusal(line, await withToken(skep))).toContain(
+      'redirects, and what proves who you are',
+    );
+    expect(other.seen).toEqual([]);
+    const clear = 'publish --registry http://registry.test/registry/data --allow-private-ip';
+    expect(await skep.refusal(clear, await withToken(skep))).toContain('would be read by whoever listens');
+  });
+
+  test('warns of what the official schema finds, and leaves it to the registry', async () => {
+    const skep = await withDocument({ name: 'weather', version: '1.0.0', description: 'd' });
+    const { address } = await registryServer(() => STORED);
+    const { status, err } = await skep.run(`publish --registry ${address} --allow-private-ip`);
+    expect([status, err]).toEqual([
+      0,
+      'Warning: not valid by the official schema: name: must be namespace/name, like io.github.you/weather\n',
+    ]);
+  });
+
+  test.each<[why: string, content: string | object, line: string, said: RegExp]>([
+    ['no document', '', 'publish absent.json', /"WORK\/absent\.json".*; skep publish --init writes one/],
+    ['no JSON', '{"name": }', 'publish', /"server\.json" is not valid JSON at line 1, column 10/],
+    ['no object', '[]', 'publish', /"server\.json" is no JSON object/],
+    ['no name', '{}', 'publish', /has no name or no version/],
+    ['no registry', DOCUMENT, 'publish', /no registry to publish to; give --registry ADDRESS/],
+    [
+      'a claim without value',
+      DOCUMENT,
+      'publish --claim team',
+      /invalid claim "team"; write it as name=value/,
+    ],
+    ['a name beside the document', DOCUMENT, 'publish --name a/b', /--name is for --init/],
+    ['no address', DOCUMENT, 'publish --registry ftp://x', /invalid address of a registry: "ftp:\/\/x"/],
+    ['plain http', DOCUMENT, 'publish --registry http://x.test', /plain http is not safe/],
+  ])('refuses %s', async (_, content, line, said) => {
+    const skep = await withDocument(content);
+    expect(await skep.refusal(line)).toMatch(said);
+  });
+});
+
+describe('skep publish --dry-run', () => {
+  const report = (mode: string, findings: readonly object[] = []): object => ({
+    mode,
+    caller: { subject: 'paula', roles: [] },
+    findings,
+  });
+  const governed = (mode: string, findings?: readonly object[]) => {
+    return ({ line }: SeenRequest): ScriptedAnswer => {
+      if (line === 'GET /v1/explain?registry=data') return [200, report(mode, findings)];
+      return line === 'GET /v1/registries/data'
+        ? [200, { name: 'data', claims: { org: 'acme' } }]
+        : undefined;
+    };
+  };
+
+  test.each([
+    ['full', '', 'super-admins only, because it has no claims; give them with --claim'],
+    ['full', ' --claim team=data', 'super-admins, and who holds org=acme and team=data'],
+    ['full', ' --claim org=acme', 'super-admins, and who holds org=acme'],
+    ['auth-only', ' --claim team=data', 'everyone who is signed in'],
+    ['anonymous', '', 'everyone'],
+  ])('in mode %s with "%s" says who would see it, and sends nothing', async (mode, claims, seenBy) => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(governed(mode));
+    const out = await skep.output(
+      `publish --dry-run --registry ${address}/registry/data --allow-private-ip${claims}`,
+    );
+    expect(out).toBe(
+      'io.acme/weather 1.0.0 is a valid server document\n' +
+        `data at ${new URL(address).host} takes it from paula\nWho would see it: ${seenBy}\n`,
+    );
+    expect(seen.filter(({ line }) => !line.startsWith('GET '))).toEqual([]);
+  });
+
+  test.each([
+    ['role', 'manageEntries', 'you lack the role manageEntries: no rule grants it'],
+    ['registry', 'data', 'you do not pass the gate of data: no rule grants it'],
+  ])('fails where the %s %s would refuse it', async (layer, subject, said) => {
+    const skep = await withDocument();
+    const findings = [{ layer, subject, allowed: false, because: 'no rule grants it' }];
+    const { address } = await registryServer(governed('full', findings));
+    const { status, err } = await skep.run(
+      `publish --dry-run --registry ${address}/registry/data --allow-private-ip`,
+    );
+    expect([status, err]).toEqual([1, expect.stringContaining(`would refuse it: ${said}`)]);
+  });
+
+  test('fails with all that the official schema finds', async () => {
+    const skep = await withDocument({ name: 'weather', version: '1.0.0' });
+    expect(await skep.refusal('publish --dry-run')).toContain(
+      '"server.json" is not valid by the official schema: name: must be namespace/name, like io.github.you/weather; description: expected string, received undefined',
+    );
+  });
+
+  test('says that other registries do not tell, and does without any', async () => {
+    const skep = await withDocument();
+    const { address } = await registryServer(() => undefined);
+    const { status, err } = await skep.run(`publish --dry-run --registry ${address} --allow-private-ip`);
+    expect([status, err]).toEqual([0, `${new URL(address).host} does not tell who would see it\n`]);
+    expect((await skep.run('publish --dry-run')).err).toContain('no registry is in use');
+  });
+});
+
+describe('skep publish --init', () => {
+  test('writes a document that can be tried out at once, and never replaces one', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    await skep.write('package.json', {
+      name: 'weather',
+      version: '2.0.0',
+      description: 'Forecasts',
+      repository: 'acme/weather',
+    });
+    expect(await skep.output('publish --init')).toBe('Wrote server.json for io.github.acme/weather\n');
+    expect(await skep.output('publish --dry-run')).toContain('io.github.acme/weather 2.0.0 is a valid');
+    expect(await skep.refusal('publish --init')).toContain('"server.json" is there already');
+    expect(JSON.parse(await skep.output('publish --init --dry-run --name io.acme/w'))).toMatchObject({
+      name: 'io.acme/w',
+    });
+  });
+});
+
+describe('what was published', () => {
+  const GONE: ScriptedAnswer = [204];
+
+  test.each([
+    ['/registry/data', 'DELETE /registry/data/v0.1/servers/io.acme%2Fweather/versions/1.0.0'],
+    ['', 'DELETE /v1/entries/server/io.acme%2Fweather/versions/1.0.0'],
+  ])('is deleted by skep unpublish at "%s"', async (path, line) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const { address, seen } = await registryServer(only(line, GONE));
+    const out = await skep.output(
+      `unpublish io.acme/weather@1.0.0 --registry ${address}${path} --allow-private-ip`,
+    );
+    expect([out, seen.length]).toEqual(['Deleted io.acme/weather 1.0.0\n', 1]);
+  });
+
+  test.each([
+    ['io.acme/weather@1.0.0', '/versions/1.0.0', 'io.acme/weather@1.0.0 is now deprecated'],
+    ['io.acme/weather', '', 'All versions of io.acme/weather are now deprecated'],
+  ])('is marked by skep deprecate %s', async (entry, path, said) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const line = `PATCH /registry/data/v0/servers/io.acme%2Fweather${path}/status`;
+    const { address, seen } = await registryServer(only(line, [200, {}]));
+    const words = `deprecate ${entry} --registry ${address}/registry/data --allow-private-ip --message`;
+    expect(await skep.output([...words.split(' '), 'use 2.0'])).toBe(`${said}\n`);
+    expect(seen.map(({ body }) => body)).toEqual(['{"status":"deprecated","statusMessage":"use 2.0"}']);
+  });
+
+  test.each([
+    [
+      'unpublish io.acme/weather',
+      'which version of io.acme/weather is to be deleted? write io.acme/weather@VERSION',
+    ],
+    ['unpublish @1', 'invalid server "@1"'],
+    ['deprecate io.acme/weather@', 'invalid server "io.acme/weather@"'],
+    ['deprecate io.acme/weather', 'no registry to publish to'],
+  ])('%s is refused', async (line, said) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    expect(await skep.refusal(line)).toContain(said);
+  });
+});
