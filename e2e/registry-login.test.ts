@@ -1,0 +1,261 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AUDIENCE } from './fixtures/identity-provider.ts';
+import { freePort } from './fixtures/free-port.ts';
+import {
+  LOGIN_CLIENT,
+  PIPELINE,
+  type PeopleProvider,
+  startPeopleProvider,
+} from './fixtures/people-provider.ts';
+import { RegistryFolder, type Running } from './registry/process.ts';
+import { ended, openUser, printed, type TestUser } from './skep.ts';
+
+// The packed programs and a real identity provider: who signed in sees what they may see, and nobody else does.
+
+const PEOPLE = {
+  alice: { org: 'acme' },
+  paula: { org: 'acme', team: 'platform', role: 'publisher' },
+  bob: { org: 'other' },
+  pipeline: { org: 'acme', team: 'platform', role: 'publisher' },
+};
+const DOCUMENT = {
+  name: 'com.example/linter',
+  version: '1.0.0',
+  description: 'Lints',
+  remotes: [{ type: 'streamable-http', url: 'https://linter.example.com/mcp' }],
+};
+
+let idp: PeopleProvider;
+let folder: RegistryFolder;
+let registry: Running;
+const users: TestUser[] = [];
+
+beforeAll(async () => {
+  [idp, folder] = [await startPeopleProvider(PEOPLE), await RegistryFolder.create()];
+  const port = await freePort();
+  const catalogue = {
+    servers: [
+      {
+        server: {
+          name: 'com.example/weather',
+          version: '1.0.0',
+          description: 'Forecasts',
+          remotes: DOCUMENT.remotes,
+        },
+      },
+    ],
+  };
+  await folder.write('catalogue.json', JSON.stringify(catalogue));
+  const config = {
+    sources: [
+      {
+        name: 'catalogue',
+        file: { path: './catalogue.json' },
+        syncPolicy: { interval: '1h' },
+        claims: { org: 'acme' },
+      },
+      { name: 'published', managed: {} },
+    ],
+    registries: [
+      { name: 'acme', claims: { org: 'acme' }, sources: ['catalogue', 'published'] },
+      { name: 'open', sources: ['catalogue'] },
+    ],
+    auth: {
+      mode: 'oauth',
+      oauth: {
+        resourceUrl: `http://127.0.0.1:${port}`,
+        providers: [
+          {
+            name: 'corp',
+            issuerUrl: idp.issuer,
+            audience: AUDIENCE,
+            allowPrivateIP: true,
+            login: { clientId: LOGIN_CLIENT, scopes: ['openid', 'offline_access', 'mcp'] },
+          },
+        ],
+      },
+      authz: { roles: { manageEntries: [{ role: 'publisher', org: 'acme' }] } },
+    },
+    storage: { path: './registry.db' },
+  };
+  registry = await folder.serve(await folder.write('registry.yaml', JSON.stringify(config)), port);
+});
+afterAll(async () => {
+  for (const user of users) await user.end();
+  await folder.remove();
+  await idp.stop();
+});
+
+async function userAs(person: string): Promise<TestUser> {
+  const user = openUser({
+    SKEP_SECRETS_PASSWORD: 'correct horse',
+    BROWSER: await idp.browser(folder.path, person),
+    SKEP_RUNTIME: 'sandbox',
+  });
+  users.push(user);
+  return user;
+}
+
+async function output(
+  user: TestUser,
+  line: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { code, stdout, stderr } = await user.skep(line.split(' '), { env });
+  expect([line, code, stderr]).toEqual([line, 0, expect.anything()]);
+  return stdout;
+}
+
+async function refusal(
+  user: TestUser,
+  line: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { code, stdout, stderr } = await user.skep(line.split(' '), { env });
+  expect([line, code, stdout]).toEqual([line, 1, '']);
+  return stderr;
+}
+
+const host = (): string => new URL(registry.open).host;
+
+/** Signs in by the browser, on a port that no other test has. */
+async function signIn(user: TestUser, more = 'acme'): Promise<string> {
+  const line = `login ${registry.open} ${more} --allow-private-ip --callback-port ${await freePort()}`;
+  return output(user, line.replaceAll(/ +/g, ' '));
+}
+
+describe('skep login', () => {
+  test('signs in by the browser, with nothing but the address', async () => {
+    const user = await userAs('alice');
+    expect(await signIn(user)).toBe(
+      `Signed in to ${host()} as alice\nServers are now looked up in acme; also there: open\n`,
+    );
+    expect(await output(user, 'whoami')).toMatch(
+      /Signed in as: +alice\n(?:.*\n)*Registries: +acme \(in use\), open\n/,
+    );
+    expect(await output(user, 'search weather')).toContain('com.example/weather');
+    expect(await output(user, 'registry list')).toContain('com.example/weather');
+    expect(await output(user, 'info com.example/weather')).toContain('Forecasts');
+    expect(await output(user, 'complete -- run com')).toContain('com.example/weather');
+  });
+
+  test('lists the registries of which none was named, and takes one that is named later without another sign-in', async () => {
+    const user = await userAs('alice');
+    const line = `login ${registry.open} --allow-private-ip --callback-port ${await freePort()}`;
+    const { code, stderr } = await user.skep(line.split(' '));
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining(
+        `There are acme, open; choose one with skep config set-registry ${registry.open}/registry/acme`,
+      ),
+    ]);
+    await output(user, `config set-registry ${registry.open}/registry/open --allow-private-ip`);
+    expect(await output(user, 'search weather')).toContain('com.example/weather');
+    expect(await output(user, 'whoami')).toContain('acme, open (in use)');
+  });
+
+  test('signs in by a code on another machine', async () => {
+    const user = await userAs('alice');
+    const child = user.start(`login --device ${registry.open} acme --allow-private-ip`.split(' '));
+    const done = ended(child);
+    const [whole = ''] = /http:\/\/\S+user_code=\S+/.exec(await printed(child, 'user_code=')) ?? [];
+    await idp.visit(whole, 'alice');
+    expect((await done).code).toBe(0);
+    expect(await output(user, 'whoami')).toContain('alice');
+  });
+
+  test('signs in a service by its secret', async () => {
+    const user = await userAs('alice');
+    const secret = await folder.write('client-secret', PIPELINE.secret);
+    await output(
+      user,
+      `login ${registry.open} acme --allow-private-ip --client-id ${PIPELINE.id} --client-secret-file ${secret} --scopes mcp`,
+    );
+    expect(await output(user, 'whoami')).toContain('manageEntries');
+  });
+
+  test('renews what has expired, and says so where that is over', async () => {
+    const user = await userAs('alice');
+    idp.tokenLifeMs = 1_000;
+    try {
+      await signIn(user);
+    } finally {
+      idp.tokenLifeMs = 300_000;
+    }
+    const renewals = () => idp.grants.filter((grant) => grant === 'refresh_token').length;
+    const before = renewals();
+    const searches = await Promise.all([1, 2, 3].map(() => output(user, 'search weather')));
+    expect(searches.every((found) => found.includes('com.example/weather'))).toBe(true);
+    expect(renewals()).toBe(before + 1);
+  });
+
+  test('forgets at logout what proves who one is, and shows nothing of the catalogue after it', async () => {
+    const user = await userAs('alice');
+    await signIn(user);
+    await output(user, 'search weather');
+    expect(await output(user, 'logout')).toBe(`Signed out of ${host()}\n`);
+    expect(idp.requests.filter((line) => line === 'POST /token/revocation').length).toBeGreaterThan(0);
+    for (const line of ['search weather', 'info com.example/weather', 'run com.example/weather'])
+      expect(await refusal(user, line)).toContain('you are signed in as nobody; sign in with skep login');
+    expect((await user.skep('complete -- run com'.split(' '))).stdout).not.toContain('weather');
+    for (const file of user.leftFiles()) {
+      const text = await readFile(path.join(user.dir, file), 'utf8').catch(() => '');
+      expect([file, text.includes('com.example/weather')]).toEqual([file, false]);
+    }
+    await output(user, `login --callback-port ${await freePort()}`);
+    expect(await output(user, 'search weather')).toContain('com.example/weather');
+  });
+
+  test('gives another the words of the gate, and no registry that is not theirs', async () => {
+    const user = await userAs('bob');
+    const line = `login ${registry.open} acme --allow-private-ip --callback-port ${await freePort()}`;
+    expect((await user.skep(line.split(' '))).stderr).toContain(`${host()} has no registry "acme" for you`);
+    expect(
+      await refusal(user, `config set-registry ${registry.open}/registry/acme --allow-private-ip`),
+    ).toContain('insufficient claims for registry');
+  });
+
+  test('leaves what proves who one is in the sealed store, and nowhere else', async () => {
+    const user = await userAs('paula');
+    const args = `login ${registry.open} acme --allow-private-ip --debug --callback-port ${await freePort()}`;
+    const said = await user.skep(args.split(' '));
+    expect(said.code).toBe(0);
+    const all: [string, string][] = [
+      ['stdout', said.stdout],
+      ['stderr', said.stderr],
+    ];
+    for (const file of [...user.leftFiles(), 'config/skep/config.yaml'])
+      all.push([file, await readFile(path.join(user.dir, file), 'utf8').catch(() => '')]);
+    // A JWT, and what is said of a refresh token where one is kept.
+    const telling = all.filter(([, text]) => /eyJ[\w-]{10,}\.eyJ|"refreshToken":/.test(text));
+    expect(telling.map(([name]) => name)).toEqual([]);
+  });
+});
+
+describe('skep publish', () => {
+  test('publishes for those who may, shows it to those who may see it, and takes it back', async () => {
+    const [paula, alice] = [await userAs('paula'), await userAs('alice')];
+    await Promise.all([signIn(paula), signIn(alice)]);
+    await folder.write('server.json', JSON.stringify(DOCUMENT));
+    const at = { cwd: folder.path };
+    const claims = ['--claim', 'org=acme', '--claim', 'team=platform'];
+    const tried = await paula.skep(['publish', '--dry-run', ...claims], at);
+    expect(tried.stdout).toContain(
+      'Who would see it: super-admins, and who holds org=acme and team=platform\n',
+    );
+    const refused = await alice.skep(['publish', ...claims], at);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('refuses: forbidden')]);
+    expect((await paula.skep(['publish', ...claims], at)).stdout).toBe(
+      `Published com.example/linter 1.0.0 to acme at ${host()}\n`,
+    );
+    expect(await output(paula, 'search linter')).toContain('com.example/linter');
+    expect(await output(alice, 'search linter')).toContain('No servers found');
+    const again = await paula.skep(['publish', ...claims], at);
+    expect(again.stderr).toContain('does not take it: version already exists');
+    expect(await output(paula, 'deprecate com.example/linter@1.0.0')).toContain('is now deprecated');
+    expect(await output(paula, 'unpublish com.example/linter@1.0.0')).toContain('Deleted');
+    expect(await output(paula, 'search linter')).toContain('No servers found');
+  });
+});
