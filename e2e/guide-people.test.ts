@@ -81,7 +81,8 @@ async function run(block: string, before = ''): Promise<void> {
   for (const line of block.split('\n').filter((one) => one.trim() !== '')) {
     const [command = '', promised = ''] = line.split(/ +# /);
     const { said, code } = await shell(`${before}\n${command}`);
-    expect([command, said, code]).toEqual([command, expect.stringContaining(promised), 0]);
+    const own = promised.replaceAll('localhost:8080', address);
+    expect([command, said, code]).toEqual([command, expect.stringContaining(own), 0]);
   }
 }
 
