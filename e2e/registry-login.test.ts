@@ -176,7 +176,7 @@ describe('skep login', () => {
     expect(await output(user, 'whoami')).toContain('manageEntries');
   });
 
-  test('renews what has expired, and says so where that is over', async () => {
+  test('renews what has expired, once for all commands that ask at a time', async () => {
     const user = await userAs('alice');
     idp.tokenLifeMs = 1_000;
     try {
