@@ -180,6 +180,7 @@ export class Conversations implements BackendPort {
   }
 
   notify(peer: Peer, message: Notification): boolean {
+    if (this.#state === 'lost') return false;
     const mux = this.#ofPeer.get(peer);
     // What is said without a session concerns no session of the server.
     if (mux === undefined) return true;
@@ -190,6 +191,7 @@ export class Conversations implements BackendPort {
   }
 
   answer(peer: Peer, reply: Response): boolean {
+    if (this.#state === 'lost') return false;
     const mux = this.#muxOf(peer);
     if (mux) this.#show(mux, peer);
     return mux?.answer(peer, reply) ?? true;

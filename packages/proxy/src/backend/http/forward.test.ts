@@ -76,6 +76,18 @@ describe('a backend that speaks HTTP itself', () => {
     for (const name of ['access-control-allow-origin', 'x-hop']) expect(answer.headers[name]).toBeUndefined();
   });
 
+  test.each([
+    ['HEAD', 200],
+    ['GET', 304],
+  ])('has its answer to %s (%i) told, which announces a body that it has not', async (method, status) => {
+    await using target = await backendServer((_req, res) => {
+      res.writeHead(status, { 'Content-Length': 10 }).end();
+    });
+    await using proxy = await runningProxy(target);
+    const answer = await ask(`${proxy.origin}/some/page`, { method });
+    expect([answer.status, answer.text]).toEqual([status, '']);
+  });
+
   test('streams as it writes, and hears when the client goes away', async () => {
     const aborted = Promise.withResolvers<void>();
     await using target = await backendServer((_req, res) => {

@@ -17,7 +17,9 @@ export function relay(body: Readable, res: ServerResponse, { length, ended }: Re
   });
   // Most answers come in one piece, which goes on with its head as one.
   if (length === 0) body.pipe(res);
-  else
+  else {
+    // An answer may announce the body of another: to HEAD, or as 304 (RFC 9110 §8.6).
+    body.once('end', () => void (res.writableEnded || res.end()));
     body.once('data', (first: Buffer) => {
       if (first.length === length) res.end(first);
       else {
@@ -26,4 +28,5 @@ export function relay(body: Readable, res: ServerResponse, { length, ended }: Re
         body.pipe(res);
       }
     });
+  }
 }
