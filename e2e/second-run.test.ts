@@ -84,7 +84,9 @@ describe.skipIf(!sandboxThere.available)(title('in the sandbox, a second run', s
     await repeats({ target, pinned: `${target}@1.0.0`, asked, question: new RegExp(`/${name}/$`) });
   });
 
-  test.skipIf(!goThere.available)(title('of a Go package does too', goThere), async () => {
+  // Whoever builds with Go first compiles its library.
+  const compiling = { timeout: 300_000 };
+  test.skipIf(!goThere.available)(title('of a Go package does too', goThere), compiling, async () => {
     const module = `example.test/${unique()}`;
     await using proxy = await moduleProxyOf([{ path: module, files: { 'main.go': GO_SERVER } }]);
     user = openUser({ SKEP_RUNTIME: 'sandbox', GOPROXY: proxy.url, GONOSUMDB: '*' });

@@ -90,12 +90,16 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
     expect((await user.skep(['export', PACKAGE, exported])).code, first.stderr).toBe(0);
     expect((await user.skep(['rm', PACKAGE])).code).toBe(0);
     const config = JSON.parse(readFileSync(exported, 'utf8')) as object;
-    const imported = file('import.json', { ...config, stateless: true, strict_protocol_validation: true });
+    const imported = file('import.json', {
+      ...config,
+      rate_limit_namespace: 'x',
+      k8s_pod_template_patch: '{}',
+    });
     const env = { npm_config_registry: registry.url };
     const again = await user.skep(['run', '--from-config', imported], { env });
     expect(again.code, again.stderr).toBe(0);
-    expect(again.stderr).toMatch(/stateless/);
-    expect(again.stderr).toMatch(/strict_protocol_validation/);
+    expect(again.stderr).toMatch(/rate_limit_namespace/);
+    expect(again.stderr).toMatch(/k8s_pod_template_patch/);
   });
 
   test('of a file whose name is taken names what helps, and no flag that cannot be given with it', async () => {
