@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { localIdentity } from '@skep/auth/token/identity.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
-import type { Backend, Condition, Front } from './backend/backend.ts';
+import type { Backend, Condition, Front, RemoteToken } from './backend/backend.ts';
 import { frontOf } from './front.ts';
 import { newCall } from './call/call.ts';
 import { chain, compose, looksInside, type OptionalSteps, type Step } from './call/chain.ts';
@@ -164,7 +164,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       await Promise.all([drain(server, draining), drainResponses(guests, draining)]);
       front.close();
       signIn?.close();
-      await part.close?.();
+      await closeSteps(part, shownBy(options), clock);
     };
     return {
       url: `http://${inUrl(options.host)}:${port}${front.path}`,
@@ -188,7 +188,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     signIn?.close();
     front.close();
     server.close();
-    await part.close?.();
+    await closeSteps(part, shownBy(options), clock);
     throw error;
   }
 }
@@ -244,7 +244,7 @@ function handlers(
   { front, signIn, pass, toolCounts, scrape, isClosing }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
-  const shown = options.backend.kind === 'stdio' ? undefined : options.backend.remote?.token;
+  const shown = shownBy(options);
   const steps = {
     ...options.steps,
     ...(shown && { 'outgoing-token': remoteToken(shown, log) }),
@@ -284,6 +284,22 @@ function handlers(
       (isAside(call.path) ? besideChain(call) : throughChain(call)).catch(failed);
     };
   };
+}
+
+function shownBy({ backend }: Pick<ProxyOptions, 'backend'>): RemoteToken | undefined {
+  return backend.kind === 'stdio' ? undefined : backend.remote?.token;
+}
+
+/** Longer than one request to a token endpoint may take. */
+const KEEPING_MS = 12_000;
+
+/** Waits also until what a refresh gets has been kept, which whoever ends the process afterwards would lose. */
+async function closeSteps(part: Part, token: RemoteToken | undefined, clock: Clock): Promise<void> {
+  await part.close?.();
+  if (token === undefined) return;
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const end = clock.after(KEEPING_MS, resolve);
+  await Promise.race([token.close(), late]).finally(() => end.cancel());
 }
 
 /** Asks the server of a front that is there when calls come. */

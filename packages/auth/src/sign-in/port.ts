@@ -169,8 +169,8 @@ export interface TokenSource {
    */
   readonly refused: (token: string, challenge?: string, nonce?: string) => Promise<string | undefined>;
   readonly state: () => SignInState;
-  /** Ends timers. A refresh under way goes on, because what it gets must be kept. Idempotent. */
-  readonly close: () => void;
+  /** Ends timers, and begins no refresh any more. Resolves when one under way has been kept, or has failed. Idempotent. */
+  readonly close: () => Promise<void>;
 }
 
 /** Also shows tokens that are bound to a key, each request with a proof of its own (RFC 9449). */

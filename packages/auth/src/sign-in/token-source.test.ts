@@ -169,6 +169,33 @@ describe('a refresh', () => {
     expect(await token).toBe(keptIn(bench).accessToken);
   });
 
+  test('that is under way when the source is closed is waited for and kept, and none begins after it', async () => {
+    await using bench = await openBench({ expiresAt: 0 });
+    const good = bench.world.server.on.get('POST /token');
+    const answer = Promise.withResolvers<void>();
+    bench.world.server.on.set('POST /token', async (asked) => {
+      await answer.promise;
+      return good?.(asked) ?? {};
+    });
+    const source = bench.source();
+    const token = source.token();
+    await expect.poll(() => bench.refreshes()).toBe(1);
+    let isClosed = false;
+    const closed = source.close().then(() => (isClosed = true));
+    const asked = source.token();
+    expect(isClosed).toBe(false);
+    answer.resolve();
+    await closed;
+    expect(keptIn(bench)).toMatchObject({
+      refreshToken: bench.world.refreshToken(),
+      accessToken: await token,
+    });
+    expect(await asked).toBe(await token);
+    bench.clock.pass(HOUR);
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+    expect(bench.refreshes()).toBe(1);
+  });
+
   test('whose result cannot be written is not lost: the next try writes it, and asks nobody', async () => {
     await using bench = await openBench({ expiresAt: 0 });
     let isFull = true;
@@ -344,8 +371,8 @@ describe('a refresh that fails for a while', () => {
     bench.world.server.on.set('POST /token', () => ({ status: 503 }));
     bench.clock.pass(HOUR);
     await expect(source.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
-    source.close();
-    source.close();
+    await source.close();
+    await source.close();
     expect(bench.clock.waiting).toBe(0);
   });
 });

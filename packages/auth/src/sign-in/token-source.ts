@@ -140,9 +140,10 @@ class Source {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
+    await this.#refreshing?.catch(() => undefined);
   }
 
   async #good(): Promise<KeptSignIn> {
@@ -205,8 +206,9 @@ class Source {
     return isFresh(stored, this.#now()) ? stored : this.#renewed(stored);
   }
 
-  /** One at a time, for all that ask. */
+  /** One at a time, for all that ask; none once it is closed, for nobody would wait until what it gets is kept. */
   #refresh(seen: KeptSignIn): Promise<KeptSignIn> {
+    if (this.#isClosed && this.#refreshing === undefined) return Promise.reject(this.#unavailable());
     this.#refreshing ??= this.#refreshOnce(seen).finally(() => (this.#refreshing = undefined));
     return this.#refreshing;
   }

@@ -18,8 +18,10 @@ export interface AccountSurroundings extends SecretsSurroundings {
 }
 
 /** Tokens for the requests to one server. */
-export interface RegistryTokens extends Pick<TokenSource, 'token' | 'refused' | 'close'> {
+export interface RegistryTokens extends Pick<TokenSource, 'token' | 'refused'> {
   readonly proof: Exclude<Proof, 'nothing'>;
+  /** A refresh under way goes on. */
+  readonly close: () => void;
 }
 
 /** For pipelines: a file with a token, which is read anew for each command. */
@@ -65,10 +67,7 @@ export async function tokensFor(
     proof: 'sign-in',
     token: source.token,
     refused: source.refused,
-    close() {
-      source.close();
-      fetch.close();
-    },
+    close: () => void source.close().then(() => fetch.close()),
   };
 }
 

@@ -1,8 +1,10 @@
+import { createServer } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { memoryStore } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import type { KeptSignIn } from '@skep/auth/sign-in/port.ts';
+import { listen } from '@skep/core/fetch/listen.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { expect, onTestFinished, test } from 'vitest';
@@ -66,7 +68,7 @@ test('a file that holds no token is named at the start', async () => {
 test('the token of a sign-in is shown to the server that it is for', async () => {
   const token = await opened({}).token;
   expect(await token.token()).toBe('access-1');
-  token.close();
+  await token.close();
 });
 
 test('a sign-in to another origin is left alone, and nobody is signed in', async () => {
@@ -76,7 +78,30 @@ test('a sign-in to another origin is left alone, and nobody is signed in', async
   expect(token.state()).toBe('unauthenticated');
   expect(token.advice).toBe('skep auth login a1');
   expect(store.kept.get(KEY)).toBe(KEPT);
-  token.close();
+  await token.close();
+});
+
+test('a refresh that is under way when its workload ends is kept', async () => {
+  const answer = Promise.withResolvers<void>();
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked += 1;
+    const body = { access_token: 'access-2', refresh_token: 'refresh-2', token_type: 'Bearer' };
+    response.setHeader('content-type', 'application/json');
+    void answer.promise.then(() => response.end(JSON.stringify(body)));
+  });
+  onTestFinished(() => void server.close());
+  const tokenEndpoint = `http://127.0.0.1:${await listen(server, '127.0.0.1', 0)}/token`;
+  const ended = { ...KEPT, tokenEndpoint, mayBePrivate: true, expiresAt: 1, refreshToken: 'refresh-1' };
+  const { store, token: opening } = opened({}, { kept: new Map([[KEY, ended]]) });
+  const token = await opening;
+  const shown = token.token();
+  await expect.poll(() => asked).toBe(1);
+  const closed = token.close();
+  answer.resolve();
+  await closed;
+  expect(await shown).toBe('access-2');
+  expect(store.kept.get(KEY)).toMatchObject({ refreshToken: 'refresh-2' });
 });
 
 test('a login is noticed though nobody calls', async () => {
@@ -88,5 +113,5 @@ test('a login is noticed though nobody calls', async () => {
   await store.change(KEY, async () => KEPT);
   clock.pass(10_000);
   await expect.poll(() => states.at(-1)).toBe('running');
-  token.close();
+  await token.close();
 });

@@ -61,7 +61,7 @@ async function givenToken(config: RunConfig, { secretOf }: RemoteTokenDeps): Pro
     follow() {},
     lacking() {},
     advice: `remove it with skep rm ${config.name}, and run it with a new token`,
-    close() {},
+    async close() {},
   };
 }
 
@@ -110,9 +110,10 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
       void tellLacking(challenge, { name, log, told });
     },
     advice: `skep auth login ${name}`,
-    close() {
+    async close() {
       looking?.cancel();
-      source.close();
+      // What a refresh under way gets is kept first: the old refresh token may be worth nothing by now.
+      await source.close();
       fetch.close();
     },
   };

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ProvingTokenSource, SignInState } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../../doubles/http-client.ts';
 import { elsewhere } from '../../doubles/elsewhere.ts';
@@ -52,7 +53,11 @@ class ScriptedToken implements RemoteToken {
   readonly state = (): SignInState => this.is;
   readonly follow = (tell: (state: SignInState) => void): void => void (this.#tell = tell);
   readonly lacking = (...said: string[]): void => void this.lacks.push(...said);
-  readonly close = (): void => void (this.isClosed = true);
+  keeps: Promise<void> = Promise.resolve();
+  readonly close = (): Promise<void> => {
+    this.isClosed = true;
+    return this.keeps;
+  };
 
   become(state: SignInState): void {
     this.is = state;
@@ -80,6 +85,28 @@ describe('a server elsewhere that somebody has signed in to', () => {
     expect(token.refusals).toEqual([]);
     await proxy.close();
     expect(token.isClosed).toBe(true);
+  });
+
+  test('is left when its token has been kept, which is waited for a while', async () => {
+    await using far = await elsewhere(wants('one'));
+    const clock = manualClock();
+    const closing = async (keeps: Promise<void>): Promise<readonly string[]> => {
+      const token = Object.assign(new ScriptedToken(), { keeps });
+      const proxy = await runningProxy({ backend: far.at('/mcp', { token }) }, { clock });
+      const seen: string[] = [];
+      const closed = proxy.close().then(() => seen.push('closed'));
+      await expect.poll(() => clock.nextIn).toBe(12_000);
+      seen.push('waits');
+      end.resolve();
+      if (keeps !== end.promise) clock.pass(12_000);
+      await closed;
+      return seen;
+    };
+    let end = Promise.withResolvers<void>();
+    expect(await closing(end.promise)).toEqual(['waits', 'closed']);
+    end = Promise.withResolvers<void>();
+    expect(await closing(new Promise(() => undefined))).toEqual(['waits', 'closed']);
+    expect(clock.waiting).toBe(0);
   });
 
   test('gets what it refused once more, with a newer token', async () => {

@@ -213,7 +213,7 @@ export class Upstream {
   /** Ends the connections that are kept; what is under way ends by itself. Idempotent. */
   close(): void {
     this.#closing.abort(new SkepError('proxy/shutting-down'));
-    this.#remote?.token?.close();
+    void this.#remote?.token?.close();
     for (const { freeSockets } of Object.values(this.#agents))
       for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
   }
