@@ -57,7 +57,14 @@ test(
     onTestFinished(() => fetching.close());
     const person = { show() {}, open: async (address: string) => void (await visit(address)) };
     const services = { fetch: fetching, clock: systemClock, log: silentLog, person };
-    const target = { resource: RESOURCE, issuer: provider.issuer, callbackPort: 0, scopes: SCOPES };
+    const mayBePrivate = { resource: true, issuer: true };
+    const target = {
+      resource: RESOURCE,
+      issuer: provider.issuer,
+      callbackPort: 0,
+      scopes: SCOPES,
+      mayBePrivate,
+    };
     await store.change(KEY, () => signIn(target, 'browser', services));
     const both = [
       openProcess(home, { ...process.env, ...env }),

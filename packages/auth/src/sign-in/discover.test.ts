@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { silentLog } from '@skep/core/log/log.ts';
 import { discover, type Discovered } from './discover.ts';
 import type { SignInServices, SignInTarget } from './port.ts';
+import { probe } from './probe.ts';
 import { openReach } from './reach.ts';
 import { documents, servicesWith, startScripted, startWorld } from './world.fixture.ts';
 
@@ -10,7 +11,7 @@ async function find(
   services: SignInServices,
   way: 'browser' | 'device' = 'browser',
 ): Promise<Discovered> {
-  const reach = await openReach(target, services);
+  const reach = openReach(target, services);
   return discover(target, way, { ...services, reach });
 }
 
@@ -204,9 +205,12 @@ describe('metadata that is not believed', () => {
       message: expect.stringContaining('not allowed') as string,
     });
     expect(fetch.asked.filter((url) => url.includes('.internal'))).toEqual([]);
-    const named = await find({ ...REMOTE, issuer: 'https://as.internal' }, services);
+    const named = await find(
+      { ...REMOTE, issuer: 'https://as.internal', mayBePrivate: { resource: false, issuer: true } },
+      services,
+    );
     expect(named.server.issuer).toBe('https://as.internal');
-    const own = { resource: 'https://mcp.internal/mcp' };
+    const own = { resource: 'https://mcp.internal/mcp', mayBePrivate: { resource: true, issuer: false } };
     const inside = documents({
       ...answers,
       [`https://mcp.internal/${WELL_KNOWN}/oauth-protected-resource`]: () =>
@@ -214,6 +218,24 @@ describe('metadata that is not believed', () => {
     });
     const found = await find(own, { ...services, fetch: inside, challenge: 'Bearer' });
     expect(found.server.issuer).toBe('https://as.internal');
+  });
+
+  test('private ones are for whoever was told so to allow, however names are answered now', async () => {
+    await using world = await startWorld();
+    await using services = servicesWith({ challenge: 'Bearer' });
+    const { resource } = world.target;
+    await expect(find({ resource }, services)).rejects.toMatchObject({ code: 'auth/no-sign-in' });
+    expect(await probe({ resource }, services)).toEqual({ kind: 'none' });
+    const named = { resource: REMOTE.resource, issuer: world.server.origin };
+    const offline = { ...services, fetch: { ...services.fetch, resource: documents({}).resource } };
+    await expect(find(named, offline)).rejects.toMatchObject({ code: 'auth/bad-metadata' });
+    expect([...world.resource.asked, ...world.server.asked]).toEqual([]);
+    const mayBePrivate = { resource: false, issuer: true };
+    expect((await find({ ...named, mayBePrivate }, offline)).server.issuer).toBe(world.server.origin);
+    await expect(find({ resource, mayBePrivate }, services)).rejects.toMatchObject({
+      code: 'auth/no-sign-in',
+    });
+    expect(world.resource.asked).toEqual([]);
   });
 
   test('a resource that asks for passwords, or for nothing that leads anywhere, offers no sign-in', async () => {

@@ -63,7 +63,7 @@ function canonical(url: URL): string {
 async function challengeOf(target: SignInTarget, services: Services): Promise<Challenge | undefined> {
   if (services.challenge !== undefined) return tokenChallenge(services.challenge);
   if (target.issuer !== undefined || target.tokenUrl !== undefined) return undefined;
-  const demand = await probe(target.resource, services);
+  const demand = await probe(target, services);
   const header = demand.kind === 'sign-in' ? demand.challenge : undefined;
   const challenge = header === undefined ? undefined : await tokenChallenge(header);
   if (header === undefined || challenge !== undefined) return challenge;

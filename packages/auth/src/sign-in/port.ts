@@ -27,6 +27,18 @@ export interface SignInTarget {
   readonly callbackPort?: number | undefined;
   /** Who vouches for the caller, for the way `assertion`. */
   readonly assertion?: Assertion | undefined;
+  /** Nothing by default. */
+  readonly mayBePrivate?: MayBePrivate | undefined;
+}
+
+/**
+ * What may have addresses that are not public, each with what it names. That was decided when it was chosen, by a person: names are
+ * not looked up for it now, because whoever answers for a name may answer once so and then otherwise.
+ */
+export interface MayBePrivate {
+  readonly resource: boolean;
+  /** `issuer`, `authorizeUrl` and `tokenUrl`. */
+  readonly issuer: boolean;
 }
 
 export interface ClientKey {
@@ -93,7 +105,7 @@ export interface KeptSignIn {
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint?: string | undefined;
-  /** The endpoints may have private addresses, because the operator named such a resource or issuer. */
+  /** The resource and the endpoints may have private addresses. */
   readonly mayBePrivate: boolean;
   readonly client: KeptClient;
   readonly scopes: readonly string[];

@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { causeText } from '../token/outcome.ts';
-import type { SignInServices } from './port.ts';
+import type { SignInServices, SignInTarget } from './port.ts';
 import { parsedUrl } from './reach.ts';
 import type { Head } from './sign-in-fetch.ts';
 
@@ -18,21 +18,22 @@ const MAX_REDIRECTS = 5;
 
 /** Asks an MCP server with GET, then with `initialize`; the first 401 counts. What goes wrong is logged, and demands nothing. */
 export async function probe(
-  resource: string,
-  services: Pick<SignInServices, 'fetch' | 'log' | 'signal'>,
+  { resource, mayBePrivate }: Pick<SignInTarget, 'resource' | 'mayBePrivate'>,
+  given: Pick<SignInServices, 'fetch' | 'log' | 'signal'>,
 ): Promise<Demand> {
   const budget = AbortSignal.timeout(BUDGET_MS);
-  const signal = services.signal === undefined ? budget : AbortSignal.any([services.signal, budget]);
+  const signal = given.signal === undefined ? budget : AbortSignal.any([given.signal, budget]);
+  const services = { fetch: given.fetch, signal, mayBePrivate: mayBePrivate?.resource ?? false };
   try {
     const url = parsedUrl(resource);
-    const got = await ask(url, { method: 'GET' }, { ...services, signal });
+    const got = await ask(url, { method: 'GET' }, services);
     if (got.head.status === 401) return demandOf(got.head);
-    const posted = await ask(got.url, { method: 'POST', body: INITIALIZE }, { ...services, signal });
+    const posted = await ask(got.url, { method: 'POST', body: INITIALIZE }, services);
     if (posted.head.status === 401) return demandOf(posted.head);
-    await endSession(posted.url, posted.head, { ...services, signal });
+    await endSession(posted.url, posted.head, services);
   } catch (error) {
-    services.signal?.throwIfAborted();
-    services.log.warn({ reason: causeText(error) }, 'cannot tell whether the server demands a sign-in');
+    given.signal?.throwIfAborted();
+    given.log.warn({ reason: causeText(error) }, 'cannot tell whether the server demands a sign-in');
   }
   return { kind: 'none' };
 }
@@ -41,18 +42,20 @@ function demandOf({ headers }: Head): Demand {
   return { kind: 'sign-in', challenge: headers['www-authenticate'] };
 }
 
-type Services = Pick<SignInServices, 'fetch' | 'signal'>;
+interface Services extends Pick<SignInServices, 'fetch' | 'signal'> {
+  readonly mayBePrivate: boolean;
+}
 
 /** Follows redirects to the same host. */
 async function ask(
   first: URL,
   request: { readonly method: 'GET' | 'POST'; readonly body?: string },
-  { fetch, signal }: Services,
+  { fetch, ...how }: Services,
 ): Promise<{ readonly head: Head; readonly url: URL }> {
   const type = request.body === undefined ? {} : { 'content-type': 'application/json' };
   let url = first;
   for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-    const head = await fetch.head(url, { ...request, headers: { accept: ACCEPT, ...type }, signal });
+    const head = await fetch.head(url, { ...request, headers: { accept: ACCEPT, ...type }, ...how });
     const next = head.status > 300 && head.status < 400 ? locationOf(head, url) : undefined;
     if (next === undefined) return { head, url };
     url = next;
@@ -68,8 +71,8 @@ function locationOf({ headers }: Head, from: URL): URL | undefined {
 }
 
 /** A server that let us in made a session for it. */
-async function endSession(url: URL, { headers }: Head, { fetch, signal }: Services): Promise<void> {
+async function endSession(url: URL, { headers }: Head, { fetch, ...how }: Services): Promise<void> {
   const session = headers['mcp-session-id'];
   if (session === undefined) return;
-  await fetch.head(url, { method: 'DELETE', headers: { 'mcp-session-id': session }, signal });
+  await fetch.head(url, { method: 'DELETE', headers: { 'mcp-session-id': session }, ...how });
 }

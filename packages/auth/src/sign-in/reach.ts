@@ -5,11 +5,10 @@ import { withPlainNames } from '@skep/core/json/scan.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { IssuerRequest } from '../token/issuer-fetch.ts';
 import type { SignInServices, SignInTarget } from './port.ts';
-import type { SignInFetch } from './sign-in-fetch.ts';
 
 /** The addresses that one sign-in may ask, and how carefully. */
 export interface Reach {
-  /** The endpoints may have private addresses, because the operator named such a resource or issuer. */
+  /** The endpoints may have private addresses. */
   readonly mayBePrivate: boolean;
   /** Redirects are not followed. Errors as `IssuerFetch.fetch`. */
   readonly send: (url: string, request?: IssuerRequest) => Promise<Response>;
@@ -30,42 +29,33 @@ type RequestOptions = oauth.CustomFetchOptions<string, URLSearchParams | string 
 const MAX_REDIRECTS = 10;
 
 /**
- * What the operator named is asked wherever it is. What a server named is asked only at public addresses, unless the operator
- * named a private resource or issuer. `known` is what an earlier sign-in found out about that.
+ * Private addresses are asked only where `mayBePrivate` of the target says so (decision 0380): those of the resource, or all that an
+ * issuer of the operator's choice names. `known` is what an earlier sign-in kept of that.
  */
-export async function openReach(
+export function openReach(
   target: SignInTarget,
   { fetch, signal }: Pick<SignInServices, 'fetch' | 'signal'>,
   known?: boolean,
-): Promise<Reach> {
-  const { resource, issuer, authorizeUrl, tokenUrl } = target;
-  const vouchesAt = target.assertion?.kind === 'identity' ? target.assertion.tokenUrl : undefined;
-  const named = [issuer, authorizeUrl, tokenUrl].filter((one) => one !== undefined).map(parsedUrl);
-  const own = parsedUrl(resource);
-  const mayBePrivate = known ?? (await somePrivate([own, ...named], fetch));
-  const origins = new Set(
-    [...named, ...(vouchesAt === undefined ? [] : [parsedUrl(vouchesAt)])].map(originOf),
-  );
+): Reach {
+  const { resource, issuer, authorizeUrl, tokenUrl, assertion } = target;
+  const may = known === undefined ? target.mayBePrivate : { resource: known, issuer: known };
+  const named = [issuer, authorizeUrl, tokenUrl].filter((one) => one !== undefined).map(originOf);
+  const own = originOf(resource);
+  const mayBePrivate = may?.resource === true || (may?.issuer === true && named.length > 0);
+  // Nobody but the operator names who vouches for the caller.
+  const vouches = assertion?.kind === 'identity' ? originOf(assertion.tokenUrl) : undefined;
   const send: Reach['send'] = (url, request = {}) => {
-    const { origin } = parsedUrl(url);
-    const chosen =
-      origin === own.origin
-        ? fetch.resource
-        : origins.has(origin) || mayBePrivate
-          ? fetch.open
-          : fetch.guarded;
+    const origin = originOf(url);
+    const isOpen = origin === own && !named.includes(own) ? may?.resource === true : mayBePrivate;
+    const asking = origin === own ? fetch.resource : fetch.other;
+    const chosen = isOpen || origin === vouches ? asking.open : asking.guarded;
     return chosen(url, { ...request, signal: request.signal ?? signal });
   };
   return { mayBePrivate, send, read: (url) => readFollowing(url, send), options: optionsFor(send) };
 }
 
-async function somePrivate(urls: readonly URL[], fetch: SignInFetch): Promise<boolean> {
-  const found = await Promise.all(urls.map((url) => fetch.isPrivate(url)));
-  return found.includes(true);
-}
-
-function originOf({ origin }: URL): string {
-  return origin;
+function originOf(text: string): string {
+  return parsedUrl(text).origin;
 }
 
 /** Fails with `fetch/invalid-url`. */

@@ -30,7 +30,7 @@ export function isFresh({ accessToken, obtainedAt, expiresAt }: KeptSignIn, now:
  */
 export async function refresh(kept: KeptSignIn, services: RefreshServices): Promise<KeptSignIn> {
   const { clock, target = {} } = services;
-  const reach = await openReach({ resource: kept.resource, ...target }, services, kept.mayBePrivate);
+  const reach = openReach({ resource: kept.resource, ...target }, services, kept.mayBePrivate);
   const prover = kept.proofKey === undefined ? undefined : await keptProver(kept.proofKey, kept.client);
   const answer = await ask(kept, target, { reach, prover });
   const now = clock.now();

@@ -19,7 +19,7 @@ export async function signIn(
   services: SignInServices,
 ): Promise<KeptSignIn> {
   services.signal?.throwIfAborted();
-  const reach = await openReach(target, services);
+  const reach = openReach(target, services);
   const found = await discover(target, way, { ...services, reach });
   const refused = new Set<'cached' | 'document'>();
   for (;;) {

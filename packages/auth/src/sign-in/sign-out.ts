@@ -19,7 +19,7 @@ export async function signOut(kept: KeptSignIn, services: Services): Promise<boo
   if (revocationEndpoint === undefined) return false;
   const server = { issuer, token_endpoint: tokenEndpoint, revocation_endpoint: revocationEndpoint };
   try {
-    const reach = await openReach({ resource: kept.resource }, services, kept.mayBePrivate);
+    const reach = openReach({ resource: kept.resource }, services, kept.mayBePrivate);
     const auth = await clientAuth(client, services.target?.clientKey);
     for (const token of [kept.refreshToken, kept.accessToken]) {
       if (token === undefined) continue;

@@ -6,7 +6,7 @@ import { listen } from '@skep/core/fetch/listen.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import type { Person, SignInServices, SignInTarget } from './port.ts';
-import { createSignInFetch, type SignInFetch } from './sign-in-fetch.ts';
+import { createSignInFetch, type Guarding, type SignInFetch } from './sign-in-fetch.ts';
 
 // A resource and its authorization server on loopback, scripted, for the tests of this folder.
 
@@ -86,7 +86,11 @@ export interface World extends AsyncDisposable {
 export async function startWorld(): Promise<World> {
   const resource = await startScripted();
   const server = await startScripted();
-  const target = { resource: `${resource.origin}/mcp`, callbackPort: 0 };
+  const target = {
+    resource: `${resource.origin}/mcp`,
+    callbackPort: 0,
+    mayBePrivate: { resource: true, issuer: true },
+  };
   const metadata: Record<string, unknown> = {};
   let current: string | undefined;
   const world: World = {
@@ -207,17 +211,17 @@ export function documents(
   answers: Readonly<Record<string, () => Response>>,
 ): SignInFetch & { readonly asked: string[] } {
   const asked: string[] = [];
-  const open: SignInFetch['open'] = (url) => {
+  const open: Guarding['open'] = (url) => {
     asked.push(url);
     return Promise.resolve(answers[url]?.() ?? new Response(null, { status: 404 }));
   };
   const isInternal = (url: string): boolean => new URL(url).hostname.endsWith('.internal');
+  const guarded: Guarding['guarded'] = (url, request) =>
+    isInternal(url) ? Promise.reject(new SkepError('fetch/refused-address')) : open(url, request);
   return {
     asked,
-    resource: open,
-    open,
-    guarded: (url, request) =>
-      isInternal(url) ? Promise.reject(new SkepError('fetch/refused-address')) : open(url, request),
+    resource: { open, guarded },
+    other: { open, guarded },
     head: () => Promise.resolve({ status: 401, headers: {} }),
     isPrivate: (url) => Promise.resolve(isInternal(url.href)),
     close() {},

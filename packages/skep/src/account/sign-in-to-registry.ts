@@ -1,4 +1,4 @@
-import type { KeptSignIn, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
+import type { KeptSignIn, MayBePrivate, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
 import { createSignInFetch, type SignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { signIn } from '@skep/auth/sign-in/sign-in.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -60,15 +60,19 @@ export async function signInToRegistry(address: URL, wish: LoginWish, around: Ar
   const fetch = createSignInFetch();
   try {
     if (wish.issuer === undefined) await refuseHidden(login.issuer, server, fetch);
-    const kept = await signIn(targetOf(server, login, wish), wish.way, {
-      fetch,
-      clock: around.clock ?? systemClock,
-      log: silentLog,
-      person: around.person,
-      signal: around.signal,
-      timeoutMs: wish.timeoutMs ?? (wish.way === 'browser' ? PERSON_MS : undefined),
-      kept: await store.read(key).catch(() => undefined),
-    });
+    const kept = await signIn(
+      { ...targetOf(server, login, wish), mayBePrivate: await mayBePrivateBy(wish, fetch) },
+      wish.way,
+      {
+        fetch,
+        clock: around.clock ?? systemClock,
+        log: silentLog,
+        person: around.person,
+        signal: around.signal,
+        timeoutMs: wish.timeoutMs ?? (wish.way === 'browser' ? PERSON_MS : undefined),
+        kept: await store.read(key).catch(() => undefined),
+      },
+    );
     const account = await accountOf(server, kept, wish, around);
     await store.change(key, async () => kept);
     return { server, login, kept, account };
@@ -142,6 +146,15 @@ function targetOf(server: string, login: SomeLogin, wish: LoginWish): SignInTarg
     ...(audience === undefined ? {} : { authorizeParams: { audience } }),
     callbackPort: wish.callbackPort,
   };
+}
+
+/** The registry where the person said so, and an issuer of their own choice. */
+async function mayBePrivateBy(
+  { allowPrivate, issuer }: LoginWish,
+  { isPrivate }: SignInFetch,
+): Promise<MayBePrivate> {
+  const isOwn = issuer !== undefined && (await isPrivate(new URL(issuer)));
+  return { resource: allowPrivate, issuer: allowPrivate || isOwn };
 }
 
 /** A server of the internet must not have this machine ask addresses that only it can reach. */

@@ -1,4 +1,4 @@
-import type { KeptSignIn, SignInWay } from '@skep/auth/sign-in/port.ts';
+import type { KeptSignIn, MayBePrivate, SignInWay } from '@skep/auth/sign-in/port.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -19,6 +19,7 @@ export interface Elsewhere {
   readonly clientSecret: string | undefined;
   /** Absolute; PEM. */
   readonly caPath: string | undefined;
+  readonly mayBePrivate: MayBePrivate;
 }
 
 /**
@@ -26,12 +27,12 @@ export interface Elsewhere {
  * answers without a token, or not at all.
  */
 export async function demandOf(
-  { url, caPath }: Pick<Elsewhere, 'url' | 'caPath'>,
+  { url, caPath, mayBePrivate }: Pick<Elsewhere, 'url' | 'caPath' | 'mayBePrivate'>,
   { signal }: Pick<SignInAround, 'signal'>,
 ): Promise<{ readonly challenge: string | undefined } | undefined> {
   const [{ probe }, fetch] = await Promise.all([import('@skep/auth/sign-in/probe.ts'), openFetch(caPath)]);
   try {
-    const demand = await probe(url, { fetch, log: silentLog, signal });
+    const demand = await probe({ resource: url, mayBePrivate }, { fetch, log: silentLog, signal });
     return demand.kind === 'sign-in' ? { challenge: demand.challenge } : undefined;
   } finally {
     fetch.close();
@@ -50,7 +51,7 @@ export interface HowToSignIn {
  * then. Fails with `auth/*`, and as the store does.
  */
 export async function signInElsewhere(
-  { name, url, auth, clientSecret, caPath }: Elsewhere,
+  { name, url, auth, clientSecret, caPath, mayBePrivate }: Elsewhere,
   { way, challenge }: HowToSignIn,
   around: SignInAround,
 ): Promise<KeptSignIn> {
@@ -70,7 +71,7 @@ export async function signInElsewhere(
       challenge,
       kept: await store.read(key).catch(unlessDamaged),
     };
-    const target = signInTarget(url, auth, clientSecret);
+    const target = { ...signInTarget(url, auth, clientSecret), mayBePrivate };
     const isBlind = way === 'browser' && !skipBrowser && !hasBrowser(around);
     const kept = isBlind
       ? await signIn(target, 'device', services).catch((error: unknown) => {

@@ -5,6 +5,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
+import { loadAppConfig } from '../config/app-config.ts';
 import { signInElsewhere, signOutElsewhere } from '../cli/sign-in-elsewhere.ts';
 import { secretsFor } from '../plan/secrets-for.ts';
 import { openProgress } from '../print/progress.ts';
@@ -78,7 +79,16 @@ export const authLogin = defineCommand({
         ? 'client-credentials'
         : 'browser';
     const clientSecret = await clientSecretOf(config, context);
-    const at = { name, url: config.remote_url, auth, clientSecret, caPath: config.skep_ca_bundle };
+    const { mayBePrivateOf } = await import('../plan/plan-remote-sign-in.ts');
+    const mayBePrivate = await mayBePrivateOf(config, await loadAppConfig(context.places));
+    const at = {
+      name,
+      url: config.remote_url,
+      auth,
+      clientSecret,
+      caPath: config.skep_ca_bundle,
+      mayBePrivate,
+    };
     const kept = await signInElsewhere(at, { way }, context);
     context.terminal.out(`${printable(`Signed in to ${new URL(config.remote_url).host}${asWhom(kept)}`)}\n`);
     // Its proxy looks for sign-ins only where it knows that there may be one.

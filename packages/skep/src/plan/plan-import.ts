@@ -85,7 +85,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   ]);
   const source = sourceOf(imported);
   const secrets = request.explain ? {} : await secretsFor(references, around);
-  const { token, ...signIn } = importedSignIn(imported, secrets);
+  const { token, ...signIn } = await importedSignIn(imported, secrets, app);
   const { imageVerification: mode } = valuesOf(runSettings, settings);
   const isVerified = mode !== 'disabled' && elsewhere === undefined;
   const expected = isVerified ? await provenanceOf(imported, app, around) : undefined;

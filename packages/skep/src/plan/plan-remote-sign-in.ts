@@ -1,3 +1,4 @@
+import type { MayBePrivate } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { FieldValue, Settings } from '@skep/core/settings/field.ts';
 import type { AppConfig } from '../config/app-config.ts';
@@ -45,12 +46,12 @@ interface AskedElsewhere {
   readonly hasHeaders: boolean;
 }
 
-/** As `planRemoteAuth`. Fails also where a catalogue sends people to an address that is not public, and as the store of secrets does. */
+/** As `planRemoteAuth`, with whether people are sent to a private address. Fails also where a catalogue sends people to an address that is not public, and as the store of secrets does. */
 export async function planSignInElsewhere(
   { found, inputs, exchange, config, ...asked }: AskedElsewhere,
   around: Surroundings,
-): Promise<PlannedRemoteAuth> {
-  await requirePublicIssuer(asked.settings, found, config);
+): Promise<PlannedRemoteAuth & { readonly isIssuerPrivate: boolean }> {
+  const isIssuerPrivate = await hasPrivateIssuer(asked.settings, found, config);
   const planned = await planRemoteAuth(
     {
       ...asked,
@@ -66,42 +67,66 @@ export async function planSignInElsewhere(
     const { signInStore } = await import('../secrets/sign-in-store.ts');
     await signInStore(around).ready();
   }
-  return planned;
+  return { ...planned, isIssuerPrivate };
 }
 
-/** Who a person is sent to, by a catalogue, to sign in. */
-async function requirePublicIssuer(
+/** Whether the person, or a catalogue that may, sends people to a private address to sign in. Fails for any other catalogue. */
+async function hasPrivateIssuer(
   settings: Settings,
   { entryName }: ResolvedRemote,
   app: AppConfig,
-): Promise<void> {
+): Promise<boolean> {
+  let isPrivate = false;
   for (const name of ISSUERS) {
     const { origin, value } = settings.get(name) ?? {};
-    const url = origin === 'registry' && typeof value === 'string' ? URL.parse(value) : null;
-    if (url === null || app.allowPrivateRegistryIp || !(await isPrivateHost(url))) continue;
+    const url = typeof value === 'string' ? URL.parse(value) : null;
+    if (url === null || !(await isPrivateHost(url))) continue;
+    isPrivate = true;
+    if (origin !== 'registry' || app.allowPrivateRegistryIp) continue;
     throw new SkepError('fetch/refused-address', {
       message: `"${entryName ?? ''}" of the catalogue has people sign in at ${url.host}, which is no public address`,
       hint: 'if you trust it, name it with --remote-auth-issuer',
     });
   }
+  return isPrivate;
+}
+
+/**
+ * What the sign-in to a saved workload may ask at private addresses: what was planned, and the issuer where no catalogue may have
+ * named it, or such catalogues are trusted.
+ */
+export async function mayBePrivateOf(
+  {
+    remote_allow_private_ip: resource = false,
+    remote_auth_config: auth = {},
+    registry_server_name,
+  }: RunConfig,
+  { allowPrivateRegistryIp }: Pick<AppConfig, 'allowPrivateRegistryIp'>,
+): Promise<MayBePrivate> {
+  if (registry_server_name !== undefined && !allowPrivateRegistryIp) return { resource, issuer: false };
+  const urls = [auth.issuer, auth.authorize_url, auth.token_url].map((one) => URL.parse(one ?? ''));
+  const found = await Promise.all(urls.map(async (url) => url !== null && isPrivateHost(url)));
+  return { resource, issuer: found.includes(true) };
 }
 
 interface At {
   readonly url: string;
   readonly caPath: string | undefined;
   readonly secrets: SecretEnv;
+  readonly mayBePrivate: MayBePrivate;
 }
 
 /** What is done about it when the workload is made. */
 export function signInOf(
   { auth, how, clientSecret }: Pick<PlannedRemoteAuth, 'auth' | 'how' | 'clientSecret'>,
-  { url, caPath, secrets }: At,
+  { url, caPath, secrets, mayBePrivate }: At,
 ): Pick<NewWorkload, 'signIn'> {
   if (how !== 'sign-in' && how !== 'if-wanted') return {};
   return {
     signIn: {
       url,
       caPath,
+      mayBePrivate,
       auth,
       isWanted: how === 'sign-in',
       clientSecret: clientSecret ?? secrets[REMOTE_CLIENT_SECRET],
@@ -110,10 +135,11 @@ export function signInOf(
 }
 
 /** As `signInOf`, for an imported configuration; `token` is saved where the server is shown one that somebody gives. */
-export function importedSignIn(
+export async function importedSignIn(
   config: RunConfig,
   secrets: SecretEnv,
-): Pick<NewWorkload, 'signIn'> & { readonly token?: RunConfig['remote_auth_config'] } {
+  app: AppConfig,
+): Promise<Pick<NewWorkload, 'signIn'> & { readonly token?: RunConfig['remote_auth_config'] }> {
   const { remote_url: url, skep_ca_bundle: caPath, secret_env, remote_auth_config: auth = {} } = config;
   if (url === undefined) return {};
   const hasToken = hasBearerToken(config) || secret_env.includes(REMOTE_BEARER_TOKEN);
@@ -122,5 +148,6 @@ export function importedSignIn(
   checkRemoteAuth(auth, new URL(url), how);
   if (hasToken) return { token: auth };
   if (config.token_exchange_config !== undefined || (config.header_forward && !isNamed)) return {};
-  return signInOf({ auth, how, clientSecret: undefined }, { url, caPath, secrets });
+  const mayBePrivate = await mayBePrivateOf(config, app);
+  return signInOf({ auth, how, clientSecret: undefined }, { url, caPath, secrets, mayBePrivate });
 }

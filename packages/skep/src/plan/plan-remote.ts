@@ -74,7 +74,7 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
     host: inputs.host,
     secrets: kept,
     env: { requirements: [] },
-    ...signInOf(auth, { url: found.url, caPath: inputs.caBundle, secrets: kept }),
+    ...signInOf(auth, { url: found.url, caPath: inputs.caBundle, secrets: kept, mayBePrivate: { resource: isPrivate, issuer: auth.isIssuerPrivate } }), // prettier-ignore
     preparation: { source: { kind: 'image', reference: found.url }, addPackages: [] },
     wanted: {
       name,

@@ -1,3 +1,4 @@
+import type { MayBePrivate } from '@skep/auth/sign-in/port.ts';
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import type { Places } from '@skep/core/files/places.ts';
@@ -78,6 +79,7 @@ export interface RemoteSignIn {
   readonly clientSecret: string | undefined;
   /** Absolute; PEM. */
   readonly caPath: string | undefined;
+  readonly mayBePrivate: MayBePrivate;
 }
 
 /** An upgrade decided before anything is made. */
