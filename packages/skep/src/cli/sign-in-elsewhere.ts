@@ -3,7 +3,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { patienceOf, signInTarget, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
+import { patienceOf, requireTls, signInTarget, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
 import type { SecretsSurroundings } from '../secrets/provider.ts';
 import { forgetSignIn, signInOfWorkload, signInStore } from '../secrets/sign-in-store.ts';
 import { hasBrowser, personAt, type AtTerminal } from './person.ts';
@@ -48,13 +48,14 @@ export interface HowToSignIn {
 
 /**
  * Signs a person, or a service, in to the server of a workload, and keeps what comes of it. What was kept before stays until
- * then. Fails with `auth/*`, and as the store does.
+ * then. Fails with `usage/invalid-value` for a server that could be overheard, with `auth/*`, and as the store does.
  */
 export async function signInElsewhere(
   { name, url, auth, clientSecret, caPath, mayBePrivate }: Elsewhere,
   { way, challenge }: HowToSignIn,
   around: SignInAround,
 ): Promise<KeptSignIn> {
+  requireTls(new URL(url), 'signing in');
   const store = signInStore(around);
   await store.ready();
   const key = signInOfWorkload(name);

@@ -91,6 +91,20 @@ describe('signing in to a server elsewhere', () => {
     await skep.output(`run ${url} --name a1 ${AUTH}=false`);
   });
 
+  test('is refused by what could be overheard, whoever answers there, before anything is asked about it', async () => {
+    const skep = await commandUnderTest(secretly());
+    const { url, asked } = await server(() => ({ status: 401 }));
+    const open = url.replace('127.0.0.1', '0.0.0.0');
+    expect(await skep.refusal(`run ${open} --name a1`)).toContain('signing in needs https: 0.0.0.0');
+    expect(asked).toEqual(['GET /mcp']);
+    await skep.output(`run ${open} --name a1 ${AUTH}=false`);
+    expect(await skep.refusal('auth login a1')).toContain('signing in needs https: 0.0.0.0');
+    expect(asked).toEqual(['GET /mcp']);
+    await skep.write('in.json', { schema_version: 'v0.1.0', name: 'a2', remote_url: open, transport: 'streamable-http' });
+    expect(await skep.refusal('run --from-config in.json --trust-config')).toContain('signing in needs https: 0.0.0.0');
+    expect(asked).toEqual(['GET /mcp', 'GET /mcp']);
+  }); // prettier-ignore
+
   test('is not asked of a server that gets headers, or the tokens of clients', async () => {
     const skep = await commandUnderTest(secretly());
     const { url, asked } = await server(() => ({ status: 401 }));

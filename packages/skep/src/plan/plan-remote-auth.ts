@@ -4,7 +4,7 @@ import type { Settings } from '@skep/core/settings/field.ts';
 import { toDocument } from '@skep/core/settings/stored.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
-import { readSecretFile, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
+import { readSecretFile, requireTls, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET, type SecretReference } from '../secrets/reference.ts';
 import { outgoingAuthSettings } from '../settings/authentication.ts';
@@ -156,15 +156,6 @@ export function checkRemoteAuth(auth: RemoteAuthConfig, url: URL, how: PlannedRe
 
 /** RFC 6749 §3.3. */
 const SCOPE = /^[\u0021\u0023-\u005b\u005d-\u007e]+$/u;
-
-/** RFC 6750 §5.3: whoever sees a token can use it. */
-function requireTls(url: URL, what: string): void {
-  if (url.protocol === 'https:' || isLoopback(url.hostname.replace(/^\[|\]$/gu, ''))) return;
-  throw invalid(
-    `${what} needs https: ${url.host} could be overheard`,
-    'give an address that begins with https://',
-  );
-}
 
 /** Relative paths start from `cwd`. */
 export function withAbsoluteFiles(auth: RemoteAuthConfig, cwd: string): RemoteAuthConfig {

@@ -1,7 +1,9 @@
 import type { SignInTarget } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { parseDuration } from '@skep/core/time/duration.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { parseReference, REMOTE_BEARER_TOKEN } from '../secrets/reference.ts';
 import type { RunConfig } from './run-config.ts';
 
@@ -47,6 +49,15 @@ export function signInTarget(
     authorizeParams: auth.oauth_params,
     callbackPort: auth.callback_port,
   };
+}
+
+/** RFC 6750 §5.3: whoever sees a token can use it. Fails with `usage/invalid-value`. */
+export function requireTls(url: URL, what: string): void {
+  if (url.protocol === 'https:' || isLoopback(url.hostname)) return;
+  throw new SkepError('usage/invalid-value', {
+    message: `${what} needs https: ${printable(url.host)} could be overheard`,
+    hint: 'give an address that begins with https://',
+  });
 }
 
 /** How long a person may take, milliseconds; undefined for the usual time. */
