@@ -18,12 +18,21 @@ const secretly = () => ({
   env: { SKEP_SECRETS_PROVIDER: 'keyring' },
 });
 
+const REMOTES = { remotes: [{ type: 'streamable-http', url: 'https://x.invalid/mcp' }] };
 const catalogue = catalogueOf({
+  'com.example/other': {
+    ...REMOTES,
+    extension: { oauth_config: { issuer: 'https://i.invalid', client_id: 'well-known', scopes: ['files'], resource: 'https://files.invalid/api', oauth_params: { audience: 'files' } } },
+  },
+  'com.example/own': {
+    ...REMOTES,
+    extension: { oauth_config: { issuer: 'https://i.invalid', scopes: ['a'], resource: 'https://x.invalid' } },
+  },
   'com.example/near': {
     remotes: [{ type: 'streamable-http', url: 'https://x.invalid/mcp' }],
     extension: { oauth_config: { issuer: 'http://127.0.0.1:9/', client_id: 'c' } },
   },
-});
+}); // prettier-ignore
 
 /** A server over HTTP that answers as told, for as long as the test. */
 async function server(
@@ -70,6 +79,24 @@ describe('signing in to a server elsewhere', () => {
     expect(said).toContain(message);
     expect(said).not.toContain(TOKEN);
     expect(await skep.left()).toEqual(NOTHING_LEFT);
+  }); // prettier-ignore
+
+  test('at an issuer for a token that a catalogue chooses is the person’s to agree to', async () => {
+    const skep = await commandUnderTest({ ...secretly(), catalogue });
+    const grants = [
+      'have you sign in at "https://i.invalid"', 'sign you in as the client "well-known"', 'ask for the scopes "files"',
+      'ask with "audience=files"', 'send x.invalid a token for "https://files.invalid/api"', 'send x.invalid the token',
+    ];
+    const refused = `"com.example/other" of the catalogue asks to ${grants.join(', ')}, which is not granted`;
+    expect(await skep.refusal('run other')).toContain(refused);
+    expect(await skep.refusal('run other', { agrees: false })).toContain(refused);
+    expect(skep.asked).toHaveLength(1);
+    expect(await skep.refusal('run other', { agrees: true })).not.toContain('granted');
+    expect(skep.asked).toHaveLength(2);
+    // Whoever names the issuer names all of it, and nothing of another's client is used there.
+    const said = await skep.output(`run other --explain ${AUTH}-issuer https://mine.invalid`);
+    expect(said).not.toMatch(/well-known|files/);
+    expect(await skep.refusal('run own')).not.toContain('granted');
   }); // prettier-ignore
 
   test('is not asked for by a server that nobody can ask, and saved of nobody', async () => {
@@ -226,6 +253,18 @@ describe('what another tool exported of signing in', () => {
     const missing = await skep.refusal('run --from-config in.json --trust-config');
     expect(missing).toContain('secret not found: "OAUTH_CLIENT_SECRET_a1"');
   });
+
+  test('is told where the file leaves it to the server whom to ask', async () => {
+    const auth = { client_id: 'well-known', scopes: ['files'], resource: 'https://files.invalid', oauth_params: { audience: 'x' } };
+    const skep = await commandUnderTest({
+      files: { 'in.json': exported(auth), 'bare.json': { ...exported({}), remote_auth_config: undefined } },
+    });
+    const where = 'have you sign in where 127.0.0.1:9 says, if it wants that';
+    expect(await skep.refusal('run --from-config bare.json')).toContain(where);
+    const said = await skep.refusal('run --from-config in.json');
+    for (const grant of [where, 'as the client "well-known"', 'the scopes "files"', 'with "audience=x"', 'send 127.0.0.1:9 a token for "https://files.invalid"'])
+      expect(said).toContain(grant);
+  }); // prettier-ignore
 
   test.each([
     ['an address that could be overheard', { issuer: 'http://i.invalid' }, 'could be overheard'],

@@ -2,6 +2,7 @@ import { redactUrl } from '@skep/core/log/redact.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { moreThanDefault } from '../permissions/limits.ts';
 import { grantsOf } from '../permissions/grants.ts';
+import type { RemoteAuthConfig } from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { collectorOf } from '../run-config/telemetry.ts';
 import { allOf } from '../run-config/webhooks.ts';
@@ -13,6 +14,7 @@ import {
   REMOTE_BEARER_TOKEN,
   REMOTE_CLIENT_SECRET,
 } from '../secrets/reference.ts';
+import { howImported } from './plan-remote-auth.ts';
 
 /** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
 export function configGrants(config: RunConfig, cwd: string): readonly string[] {
@@ -64,20 +66,38 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
   ];
 }
 
-/** Who is shown what a person signs in with. */
-function remoteAuthGrants({
-  remote_auth_config: auth = {},
-  remote_url: url = '',
-}: RunConfig): readonly string[] {
+/** Where a person would sign in and as what, and who is shown what they sign in with. */
+function remoteAuthGrants(config: RunConfig): readonly string[] {
+  const { remote_auth_config: auth = {}, remote_url: url } = config;
   const { issuer, authorize_url: authorize, token_url: token } = auth;
+  const how = howImported(config);
+  if (url === undefined || how === 'never') return [];
+  const { host } = new URL(url);
   const files = [auth.client_secret_file, auth.bearer_token_file].filter((path) => path);
   return [
     ...[issuer, authorize].flatMap((at) => (at ? [`have you sign in at "${at}"`] : [])),
+    ...(how === 'if-wanted' ? [`have you sign in where ${host} says, if it wants that`] : []),
+    ...(how === 'token' ? [] : tokenGrants(auth, url)),
     ...(token ? [`send what you signed in with to "${token}"`] : []),
     ...files.map(
       (path) =>
-        `send ${auth.bearer_token_file === path ? new URL(url).host : 'its identity provider'} the content of "${path ?? ''}"`,
+        `send ${auth.bearer_token_file === path ? host : 'its identity provider'} the content of "${path ?? ''}"`,
     ),
+  ];
+}
+
+/** Which token the server at `url` would get: as whose client it is asked for, with what, and for what else than that server. */
+export function tokenGrants(
+  { client_id: client, scopes = [], oauth_params = {}, resource }: RemoteAuthConfig,
+  url: string,
+): readonly string[] {
+  const { host, origin } = new URL(url);
+  const parameters = Object.entries(oauth_params).map(([name, value]) => `${name}=${value}`);
+  return [
+    ...(client ? [`sign you in as the client "${client}"`] : []),
+    ...(scopes.length > 0 ? [`ask for the scopes "${scopes.join(' ')}"`] : []),
+    ...(parameters.length > 0 ? [`ask with "${parameters.join('&')}"`] : []),
+    ...(resource && URL.parse(resource)?.origin !== origin ? [`send ${host} a token for "${resource}"`] : []),
   ];
 }
 

@@ -104,7 +104,15 @@ describe('a file from anywhere', () => {
     ['uses the network of the host', { permission_profile: { network: { mode: 'host' } } }],
     ['uses the network of another', { permission_profile: { network: { mode: 'container:db' } } }],
     ['listens to other machines', { host: '0.0.0.0' }],
-    ['calls this machine', { remote_url: 'http://127.0.0.1:1/', transport: 'sse' }],
+    [
+      'calls this machine',
+      {
+        remote_url: 'http://127.0.0.1:1/',
+        transport: 'sse',
+        header_forward: { add_plaintext_headers: { A: 'b' } },
+      },
+    ],
+    ['has somebody sign in', { remote_url: 'https://x.invalid/', transport: 'sse' }],
     ['listens on an address of the machine', { host: '192.0.2.1' }],
   ])('needs the person’s word when it %s', async (_, more) => {
     expect(configGrants((await imported(more)).config, dir)).toHaveLength(1);
@@ -138,7 +146,7 @@ describe('a file from anywhere', () => {
     });
     expect(config).toMatchObject({ remote_url: 'https://x.invalid/mcp', permission_profile: {} });
     expect(config.remote_allow_private_ip).toBeUndefined();
-    expect(configGrants(config, dir)).toEqual([]);
+    expect(configGrants(config, dir)).toEqual(['have you sign in where x.invalid says, if it wants that']);
   });
   test('does not say what its container is called, where it runs or what was derived', async () => {
     const runtime = { kind: 'docker', id: 'x', endpoint: '/x.sock' };

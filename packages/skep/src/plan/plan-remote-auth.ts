@@ -4,7 +4,12 @@ import type { Settings } from '@skep/core/settings/field.ts';
 import { toDocument } from '@skep/core/settings/stored.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
-import { readSecretFile, requireTls, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
+import {
+  hasBearerToken,
+  readSecretFile,
+  requireTls,
+  type RemoteAuthConfig,
+} from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET, type SecretReference } from '../secrets/reference.ts';
 import { outgoingAuthSettings } from '../settings/authentication.ts';
@@ -92,6 +97,15 @@ function howOf(
   if (hasToken && !(isOfMachine && isOAuth && values.remoteAuthBearerTokenFile === undefined)) return 'token';
   if (isOAuth || (isWanted && !hasHeaders)) return 'sign-in';
   return hasHeaders ? 'never' : 'if-wanted';
+}
+
+/** As `how` of a plan, for an imported configuration of a server elsewhere. */
+export function howImported(config: RunConfig): PlannedRemoteAuth['how'] {
+  const { remote_auth_config: { issuer, authorize_url: authorize } = {}, secret_env } = config;
+  if (hasBearerToken(config) || secret_env.includes(REMOTE_BEARER_TOKEN)) return 'token';
+  if (config.token_exchange_config !== undefined) return 'never';
+  if (issuer || authorize) return 'sign-in';
+  return config.header_forward ? 'never' : 'if-wanted';
 }
 
 /** A variable of the shell that was not set would ask another server, or show no token. */

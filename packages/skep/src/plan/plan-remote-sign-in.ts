@@ -2,13 +2,20 @@ import type { MayBePrivate } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { FieldValue, Settings } from '@skep/core/settings/field.ts';
 import type { AppConfig } from '../config/app-config.ts';
-import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
+import { REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
-import { hasBearerToken } from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { CheckedInputs } from './check-inputs.ts';
 import type { PlannedExchange } from './plan-exchange.ts';
-import { checkRemoteAuth, ISSUERS, planRemoteAuth, type PlannedRemoteAuth } from './plan-remote-auth.ts';
+import { tokenGrants } from './config-grants.ts';
+import { requireConsent } from './plan-permissions.ts';
+import {
+  checkRemoteAuth,
+  howImported,
+  ISSUERS,
+  planRemoteAuth,
+  type PlannedRemoteAuth,
+} from './plan-remote-auth.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { isPrivateHost } from './private-host.ts';
@@ -20,13 +27,13 @@ export function signInFrom(
   given: Settings,
 ): Readonly<Record<string, FieldValue | undefined>> {
   const { oauth } = plan ?? {};
-  if (oauth === undefined) return {};
-  const hasOwn = ISSUERS.some((name) => given.has(name));
+  // A client, its scopes and parameters are those of one issuer.
+  if (oauth === undefined || ISSUERS.some((name) => given.has(name))) return {};
   const { issuer, authorize_url: authorize, token_url: token } = oauth;
   const endpoints =
     authorize && token ? { remoteAuthAuthorizeUrl: authorize, remoteAuthTokenUrl: token } : {};
   return {
-    ...(hasOwn ? {} : issuer ? { remoteAuthIssuer: issuer } : endpoints),
+    ...(issuer ? { remoteAuthIssuer: issuer } : endpoints),
     remoteAuthClientId: oauth.client_id || undefined,
     remoteAuthScopes: oauth.scopes ?? undefined,
     remoteAuthCallbackPort: oauth.callback_port ?? undefined,
@@ -46,7 +53,10 @@ interface AskedElsewhere {
   readonly hasHeaders: boolean;
 }
 
-/** As `planRemoteAuth`, with whether people are sent to a private address. Fails also where a catalogue sends people to an address that is not public, and as the store of secrets does. */
+/**
+ * As `planRemoteAuth`, with whether people are sent to a private address. Fails also where a catalogue sends people to an
+ * address that is not public, with `run/not-granted` for the token that it chooses, and as the store of secrets does.
+ */
 export async function planSignInElsewhere(
   { found, inputs, exchange, config, ...asked }: AskedElsewhere,
   around: Surroundings,
@@ -61,6 +71,7 @@ export async function planSignInElsewhere(
     },
     around.cwd,
   );
+  await requireAgreed(planned, asked, { entryName: found.entryName, confirm: around.confirm });
   const isGiven = planned.clientSecret !== undefined || planned.bearerToken !== undefined;
   // What was given to sign in with is sealed, or not taken.
   if (isGiven && !asked.values.explain) {
@@ -109,6 +120,40 @@ export async function mayBePrivateOf(
   return { resource, issuer: found.includes(true) };
 }
 
+interface Agreeing {
+  readonly entryName: string | undefined;
+  readonly confirm: Surroundings['confirm'];
+}
+
+/** A server names where to sign in, and may ask for scopes; a client, parameters or another resource would be a token for others (decision 0383). */
+async function requireAgreed(
+  { auth, how }: PlannedRemoteAuth,
+  { settings, url }: Pick<AskedElsewhere, 'settings' | 'url'>,
+  { entryName, confirm }: Agreeing,
+): Promise<void> {
+  if (how !== 'sign-in' && how !== 'if-wanted') return;
+  const isTheirs = (name: string): boolean => settings.get(name)?.origin === 'registry';
+  const { client_id, scopes, resource, oauth_params } = auth;
+  const theirs = {
+    ...(client_id && isTheirs('remoteAuthClientId') ? { client_id } : {}),
+    ...(resource && isTheirs('remoteAuthResource') ? { resource } : {}),
+    ...(oauth_params && isTheirs('remote_auth_config.oauth_params') ? { oauth_params } : {}),
+  };
+  if (tokenGrants(theirs, url.href).length === 0) return;
+  const { issuer, authorize_url: authorize } = auth;
+  const asks = { ...theirs, ...(scopes && isTheirs('remoteAuthScopes') ? { scopes } : {}) };
+  await requireConsent({
+    who: `"${entryName ?? ''}" of the catalogue`,
+    grants: [
+      `have you sign in ${issuer || authorize ? `at "${issuer || authorize}"` : `where ${url.host} says`}`,
+      ...tokenGrants(asks, url.href),
+      `send ${url.host} the token`,
+    ],
+    hint: 'to agree without being asked, say it yourself with --remote-auth-issuer and --remote-auth-client-id',
+    confirm,
+  });
+}
+
 interface At {
   readonly url: string;
   readonly caPath: string | undefined;
@@ -140,14 +185,11 @@ export async function importedSignIn(
   secrets: SecretEnv,
   app: AppConfig,
 ): Promise<Pick<NewWorkload, 'signIn'> & { readonly token?: RunConfig['remote_auth_config'] }> {
-  const { remote_url: url, skep_ca_bundle: caPath, secret_env, remote_auth_config: auth = {} } = config;
+  const { remote_url: url, skep_ca_bundle: caPath, remote_auth_config: auth = {} } = config;
   if (url === undefined) return {};
-  const hasToken = hasBearerToken(config) || secret_env.includes(REMOTE_BEARER_TOKEN);
-  const isNamed = Boolean(auth.issuer || auth.authorize_url);
-  const how = hasToken ? 'token' : isNamed ? 'sign-in' : 'if-wanted';
+  const how = howImported(config);
   checkRemoteAuth(auth, new URL(url), how);
-  if (hasToken) return { token: auth };
-  if (config.token_exchange_config !== undefined || (config.header_forward && !isNamed)) return {};
+  if (how === 'token') return { token: auth };
   const mayBePrivate = await mayBePrivateOf(config, app);
   return signInOf({ auth, how, clientSecret: undefined }, { url, caPath, secrets, mayBePrivate });
 }
