@@ -110,7 +110,7 @@ describe.skipIf(!sandbox.available)(title('a workload whose clients sign in', sa
     const called = await user.skep(['mcp', 'call', 'byhand', 'tell', '--token-file', good]);
     expect(called.code, called.stderr).toBe(0);
     expect((JSON.parse(called.stdout) as Told).headers).not.toHaveProperty('authorization');
-    const listed = await user.skep(['mcp', 'list', 'tools', 'byhand'], { env: { SKEP_TOKEN_FILE: good } });
+    const listed = await user.skep(['mcp', 'list', 'tools', 'byhand', '--token-file', good]);
     expect(listed.stdout, listed.stderr).toContain('tell');
     const other = file('other-token', await idp.token({ sub: 'alice' }, { audience: 'another' }));
     expect(await user.skep(['mcp', 'list', 'tools', 'byhand'])).toMatchObject({ code: 1 });

@@ -7,12 +7,12 @@ import type { Context } from './context.ts';
 /** A longer token is none (docs/behaviour/proxy.md#sign-in). */
 const MAX_BYTES = 16 * 1024;
 
-/** How a command that speaks with a server shows it who asks; a token in an argument could be read by any user. */
+/**
+ * How a command that speaks with a server shows it who asks; a token in an argument could be read by any user, and one of a
+ * variable would go to servers that nobody thought of (decision 0386).
+ */
 export const tokenSettings = settingsOf({ group: 'Sign-in' }, [
-  flag('path', 'token-file', 'File with the bearer token to show the server', {
-    env: 'SKEP_TOKEN_FILE',
-    placeholder: 'file',
-  }),
+  flag('path', 'token-file', 'File with the bearer token to show the server', { placeholder: 'file' }),
 ]);
 
 /**

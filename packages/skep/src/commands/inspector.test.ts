@@ -66,6 +66,13 @@ test('a token is in no argument and no variable, but in a file that nobody else 
   expect((await stat(skep.places.stateDir)).mode & 0o077).toBe(0);
 });
 
+test('the token of the registry is not given to it', async () => {
+  const skep = await commandUnderTest();
+  const env = { ...(await withNpx(skep)), SKEP_TOKEN_FILE: await skep.write('token', 'of-the-registry') };
+  await skep.output('inspector https://mcp.example/mcp', { env });
+  expect(await noted(skep, 'config')).not.toContain('of-the-registry');
+});
+
 test('it is of the version that Skep is tested with', async () => {
   const { devDependencies } = JSON.parse(
     await readFile(join(import.meta.dirname, '../../../../package.json'), 'utf8'),

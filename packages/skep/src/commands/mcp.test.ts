@@ -113,10 +113,18 @@ describe('a token', () => {
     const skep = await commandUnderTest({ files: { token: ' hunter2.token \n' } });
     const url = endpointOf(server);
     await skep.output(`mcp call ${url} say text=1 --token-file token`);
-    const env = { SKEP_TOKEN_FILE: await skep.write('other', 'other-token') };
-    await skep.output(`mcp list tools ${url} --debug`, { env });
+    await skep.output(`mcp list tools ${url} --token-file token --debug`);
     const shown = server.headers.map(({ authorization }) => authorization);
-    expect(new Set(shown)).toEqual(new Set(['Bearer hunter2.token', 'Bearer other-token']));
+    expect(new Set(shown)).toEqual(new Set(['Bearer hunter2.token']));
+  });
+
+  test('of the registry is shown to no server', async () => {
+    await using server = await scriptedHttpServer('http', script);
+    const skep = await commandUnderTest();
+    const env = { SKEP_TOKEN_FILE: await skep.write('token', 'of-the-registry') };
+    await skep.output(`mcp list tools ${endpointOf(server)}`, { env });
+    const shown = server.headers.map(({ authorization }) => authorization);
+    expect(new Set(shown)).toEqual(new Set([undefined]));
   });
 
   test.each([
