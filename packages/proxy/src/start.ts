@@ -128,7 +128,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log.child({ workload: options.name });
   const pass = newPass();
   const toolCounts = new ToolCounts();
-  const ask = askThrough(() => front);
+  const ask = askThrough(() => ({ front, part }));
   const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log, ask });
   const front: Front = frontOf({
     ...options,
@@ -302,10 +302,20 @@ async function closeSteps(part: Part, token: RemoteToken | undefined, clock: Clo
   await Promise.race([token.close(), late]).finally(() => end.cancel());
 }
 
-/** Asks the server of a front that is there when calls come. */
-function askThrough(front: () => Front): NonNullable<PartServices['ask']> {
-  return (call, method, params) =>
-    front().askFor?.(call, method, params) ?? Promise.reject(new SkepError('proxy/backend-away'));
+/**
+ * Asks the server of a front that is there when calls come, and shows it what the call itself will be shown: to others it may
+ * answer otherwise.
+ */
+function askThrough(
+  opened: () => { readonly front: Front; readonly part: Part },
+): NonNullable<PartServices['ask']> {
+  return async (call, method, params) => {
+    const { front, part } = opened();
+    call.credentials = await part.credentialsFor?.(call);
+    const { askFor } = front;
+    if (askFor === undefined) throw new SkepError('proxy/backend-away');
+    return askFor(call, method, params);
+  };
 }
 
 /** One step around another, where there is one. */

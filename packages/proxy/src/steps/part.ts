@@ -1,7 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { OptionalSteps } from '../call/chain.ts';
-import type { Call } from '../call/call.ts';
+import type { Call, Credentials } from '../call/call.ts';
 import type { JsonObject } from '../message/json-rpc.ts';
 import type { ToolCounts } from '../call/tool-counts.ts';
 
@@ -10,6 +10,8 @@ export interface Part {
   readonly steps: OptionalSteps;
   /** All metrics in the Prometheus text format, where `/metrics` serves them. */
   readonly scrape?: () => Promise<string>;
+  /** What the server is shown for a call, as the row `outgoing-token` will; rejects with the code of what keeps it from being had. */
+  readonly credentialsFor?: (call: Call) => Promise<Credentials | undefined>;
   /** The server was started anew, or says that its tools are others than before. */
   readonly toolsChanged?: () => void;
   /** Called once, when no call can come any more; what it promises is waited for. */

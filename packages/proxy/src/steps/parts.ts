@@ -78,9 +78,11 @@ export async function openParts(settings: PartSettings, services: PartServices):
     throw failed.reason;
   }
   const scrape = parts.map((part) => part.scrape).find((one) => one !== undefined);
+  const credentialsFor = parts.map((part) => part.credentialsFor).find((one) => one !== undefined);
   return {
     steps: Object.assign({}, ...parts.map(({ steps }) => steps)),
     ...(scrape && { scrape }),
+    ...(credentialsFor && { credentialsFor }),
     toolsChanged() {
       for (const part of parts) part.toolsChanged?.();
     },

@@ -15,7 +15,8 @@ import { openStream, postJson } from '../doubles/http-client.ts';
 import { askModern, modernRequest } from '../doubles/modern.ts';
 import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer, type ScriptedHttpServer } from '../doubles/scripted-http-server.ts';
-import { scriptedServer } from '../doubles/scripted-server.ts';
+import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
+import type { PartSettings } from './parts.ts';
 import { openTokenExchange, type TokenExchangeSettings } from './token-exchange.ts';
 
 let key: SigningKey;
@@ -66,15 +67,19 @@ const exchange = (more: Partial<TokenExchangeSettings> = {}): TokenExchangeSetti
 /** Has a step look inside, so that no bytes are relayed. */
 const INSIDE = { authorization: (_: unknown, next: () => Promise<void>) => next() };
 
+interface Asked extends Pick<PartSettings, 'authz'> {
+  readonly inside?: boolean;
+}
+
 async function proxyOf(
   server: Parameters<typeof runningProxy>[0],
-  { inside = false, ...more }: Partial<TokenExchangeSettings> & { inside?: boolean } = {},
+  { inside = false, authz, ...more }: Partial<TokenExchangeSettings> & Asked = {},
 ): Promise<RunningProxy> {
   asked.length = 0;
   status = 200;
   return runningProxy(server, {
     signIn: { issuer: ISSUER, jwksUrl: `${origin}/jwks`, audience: AUDIENCE, allowHttp: true, allowPrivateIP: true },
-    parts: { exchange: exchange(more) },
+    parts: { exchange: exchange(more), authz },
     clock: manualClock(),
     ...(inside ? { steps: INSIDE } : {}),
   });
@@ -151,6 +156,34 @@ describe.each([
     expect(shown(server)).toEqual(['Bearer for-ann']);
     stream.abort();
   }); // prettier-ignore
+});
+
+describe('where policies heed what the server says of its tools', () => {
+  const policies = [
+    'permit(principal, action, resource);',
+    'forbid(principal, action, resource) when { resource has destructiveHint && resource.destructiveHint };',
+  ];
+  const authz = { document: { version: '1.0', type: 'cedarv1', cedar: { policies } } };
+  const script: Script = (message, { reply }) => {
+    if (message.method === 'tools/list') reply(message, { tools: [{ name: 'x' }] });
+    return message.method === 'tools/list' ? 'handled' : undefined;
+  };
+
+  test('it is asked for its tools with the new token', async () => {
+    await using server = await scriptedHttpServer('http', script);
+    await using proxy = await proxyOf(server, { authz });
+    expect(await postJson(proxy.url, call, await bearer('ann'))).toMatchObject({ status: 200 });
+    expect(server.received.map(({ method }) => method)).toContain('tools/list');
+    expect(shown(server)).toEqual(['Bearer for-ann']);
+  });
+
+  test.each([400, 503])('it is asked nothing where the endpoint answers %i', async (answered) => {
+    await using server = await scriptedHttpServer('http', script);
+    await using proxy = await proxyOf(server, { authz });
+    status = answered;
+    expect((await postJson(proxy.url, call, await bearer('ann'))).status).toBeGreaterThan(400);
+    expect(server.headers).toEqual([]);
+  });
 });
 
 test('without signing in, and over stdio, nothing is exchanged', async () => {

@@ -2,6 +2,7 @@ import { createExchanger, type ExchangeSettings } from '@skep/auth/token/exchang
 import { createIssuerFetch, type IssuerFetch } from '@skep/auth/token/issuer-fetch.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
+import type { Call, Credentials } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import type { Part, PartServices } from './part.ts';
@@ -54,14 +55,21 @@ export async function openTokenExchange(settings: TokenExchangeSettings, service
   const { fetch = connections.fetch, clock, log, transport } = services;
   const { exchange } = createExchanger(settings, { fetch, now: clock.now });
   if (transport === 'stdio') log.warn({}, 'tokens are not exchanged: a server over stdio gets no headers');
-  const step: Step = async (call, next) => {
-    const { bearer, res } = call;
+  const credentialsFor = async ({ bearer }: Call): Promise<Credentials | undefined> => {
     // Whoever hosts the proxy has no token of the identity provider, and neither has anybody where nobody signs in.
-    if (bearer === undefined || transport === 'stdio') return next();
+    if (bearer === undefined || transport === 'stdio') return undefined;
     try {
-      call.credentials = { header, value: `Bearer ${await exchange(bearer)}` };
+      return { header, value: `Bearer ${await exchange(bearer)}` };
     } catch (error) {
       log.warn({ err: error }, 'a token could not be exchanged');
+      throw error;
+    }
+  };
+  const step: Step = async (call, next) => {
+    const { res } = call;
+    try {
+      call.credentials = await credentialsFor(call);
+    } catch (error) {
       const isRefused = hasCode(error, 'auth/exchange-refused');
       if (isRefused) refuse(res, 'auth/exchange-refused');
       else refuse(res, 'auth/unavailable', { headers: { 'Retry-After': RETRY_AFTER } });
@@ -69,7 +77,7 @@ export async function openTokenExchange(settings: TokenExchangeSettings, service
     }
     return next();
   };
-  return { steps: { 'outgoing-token': step }, close: () => connections.close() };
+  return { steps: { 'outgoing-token': step }, credentialsFor, close: () => connections.close() };
 }
 
 function headerOf(name = 'Authorization'): string {
