@@ -91,7 +91,10 @@ function openHeld(pipe: string): number | undefined {
     readSync(life, Buffer.alloc(1));
   } catch (error) {
     if (errnoOf(error) === 'EAGAIN') return life;
-    if (errnoOf(error) !== 'ENOENT') throw error;
+    if (errnoOf(error) !== 'ENOENT') {
+      if (life !== undefined) closeSync(life);
+      throw error;
+    }
   }
   if (life !== undefined) closeSync(life);
   return undefined;

@@ -35,7 +35,12 @@ class SpareDirectory implements Spare {
 
   /** False once somebody has removed the directory, or ended what connects the network. */
   isWhole(): boolean {
-    return existsSync(this.id) && isHeld(workloadPlaces(this.id).gate);
+    try {
+      return existsSync(this.id) && isHeld(workloadPlaces(this.id).gate);
+    } catch {
+      // It cannot be told, for want of descriptors perhaps.
+      return false;
+    }
   }
 
   readonly remove = async (): Promise<void> => {
@@ -70,7 +75,7 @@ export class WorkloadDirectories {
       await writeFile(workloadPlaces(draft).spec, text, { mode: 0o600 });
       await rename(draft, path.join(root, spec.name));
     } catch (error) {
-      await (spare?.remove() ?? rm(draft, { recursive: true, force: true }));
+      await (spare ? giveUp(spare) : rm(draft, { recursive: true, force: true }));
       if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error;
       throw new SkepError('runtime/name-taken', {
         message: `a workload named "${spec.name}" exists already`,
@@ -109,16 +114,21 @@ export class WorkloadDirectories {
       await opening.connected;
       return spare;
     } catch (error) {
-      await spare.remove();
+      await giveUp(spare);
       throw error;
     }
   }
+}
+
+/** What cannot be removed lies where the next process looks, and is no reason to fail, or to fail for. */
+async function giveUp(spare: Spare): Promise<void> {
+  await spare.remove().catch(() => {});
 }
 
 async function takeSpare({ spares }: RuntimeEnvironment): Promise<SpareDirectory | undefined> {
   const spare = await spares?.take(KEY);
   if (!(spare instanceof SpareDirectory)) return undefined;
   if (spare.isWhole()) return spare;
-  await spare.remove();
+  await giveUp(spare);
   return undefined;
 }
