@@ -9,10 +9,17 @@ const ORDINARY: ConfinedUser = { uid: 1000, gid: 1000 };
 const FIRST_UNUSED = 60_706;
 const UNUSED = 478;
 
-/** Whether the user is one of those that own nothing on this machine. */
+/** In place of the name of each program that shares volumes, and no workload's name: they are one user (decision 0388). */
+export const SHARING = 'volume://';
+
+/** Whether the user is one of those that own nothing on this machine, and not that of all which share volumes. */
 export function isUnusedUser({ uid }: ConfinedUser): boolean {
-  return uid >= FIRST_UNUSED && uid < FIRST_UNUSED + UNUSED;
+  return uid >= FIRST_UNUSED && uid < FIRST_UNUSED + UNUSED && uid !== unusedUser(SHARING);
 }
+
+/** The number of such a user, always the same for a name. */
+const unusedUser = (name: string): number =>
+  FIRST_UNUSED + (createHash('sha256').update(name).digest().readUInt32BE() % UNUSED);
 
 export interface UserChoice {
   readonly asRoot: boolean;
@@ -36,7 +43,7 @@ export async function confinedUser({ asRoot, name, mounts, wanted }: UserChoice)
     const { uid, gid, mode } = found;
     if (uid !== 0 && (!mount.readOnly || (mode & 0o004) === 0)) return { uid, gid };
   }
-  const uid = FIRST_UNUSED + (createHash('sha256').update(name).digest().readUInt32BE() % UNUSED);
+  const uid = unusedUser(name);
   return { uid, gid: uid };
 }
 

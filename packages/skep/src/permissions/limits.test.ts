@@ -66,4 +66,12 @@ describe('a workload', () => {
     );
     expect(exceededText('disk')).toContain('its limit of disk (--disk)');
   });
+
+  test('is told that what others wrote into a volume counts, where it may write there', () => {
+    const volumes = ['notes', 'seen'].map((volume) => ({ volume, target: '/', readOnly: volume === 'seen' }));
+    expect(exceededText('disk', limitsOf({}), volumes)).toBe(
+      'the server was ended because it used more than 4 GiB of disk (--disk), counting what lies in shared volumes: notes',
+    );
+    expect(exceededText('memory', limitsOf({}), volumes)).not.toContain('notes');
+  });
 });

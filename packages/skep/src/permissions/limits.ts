@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { writtenVolumes, type NamedVolume } from './mounts.ts';
 
 /** What a server may use of its machine. 0 where there is no limit. */
 export interface Limits {
@@ -166,8 +167,17 @@ const FLAGS: Readonly<Record<keyof Limits, string>> = {
   disk: '--disk',
 };
 
-/** Why a server was ended, for the person who may want to give it more. */
-export function exceededText(which: keyof Limits, limits?: Limits): string {
+/**
+ * Why a server was ended, for the person who may want to give it more. Volumes that it shares and may write count as its
+ * own, whoever has written what is in them.
+ */
+export function exceededText(
+  which: keyof Limits,
+  limits?: Limits,
+  volumes: readonly NamedVolume[] = [],
+): string {
   const amount = (limits && limitText(which, limits[which])) ?? `its limit of ${NAMES[which]}`;
-  return `the server was ended because it used more than ${amount} (${FLAGS[which]})`;
+  const shared = which === 'disk' ? writtenVolumes(volumes).map(({ volume }) => volume) : [];
+  const also = shared.length === 0 ? '' : `, counting what lies in shared volumes: ${shared.join(', ')}`;
+  return `the server was ended because it used more than ${amount} (${FLAGS[which]})${also}`;
 }

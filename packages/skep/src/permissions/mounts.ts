@@ -21,6 +21,10 @@ export interface NamedVolume {
   readonly readOnly: boolean;
 }
 
+/** Those of them that a workload may write. */
+export const writtenVolumes = (volumes: readonly NamedVolume[] = []): readonly NamedVolume[] =>
+  volumes.filter(({ readOnly }) => !readOnly);
+
 /** What a profile or `--volume` declares. */
 export type Declared = Mount | NamedVolume;
 

@@ -3,6 +3,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import { exceededText, limitsOf, type Limits } from '../permissions/limits.ts';
+import { profileVolumes } from '../permissions/profile.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -121,7 +122,7 @@ function endText(end: End, config: RunConfig): string {
   if (end.kind === 'lost') return 'the server is gone';
   return end.exceeded === undefined
     ? `the server ended with exit status ${end.exitCode}`
-    : exceededText(end.exceeded, limitsOf(config));
+    : exceededText(end.exceeded, limitsOf(config), profileVolumes(config.permission_profile));
 }
 
 /** Waits until the runtime answers again. True when the workload still runs there and was taken up again. */

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import { exceededText, type Limits } from '../../permissions/limits.ts';
+import type { NamedVolume } from '../../permissions/mounts.ts';
 import { userFile } from '../user-file.ts';
 import { hasUsedUpMemory, type ControlGroup } from './control-groups.ts';
 import { isRunning, sendSignal, type ProcessIdentity } from './linux-process.ts';
@@ -30,6 +31,8 @@ export interface Guarded {
   readonly group?: ControlGroup;
   /** Directories in which it keeps things. */
   readonly keeps: readonly string[];
+  /** The volumes among them that it shares. */
+  readonly volumes?: readonly NamedVolume[] | undefined;
 }
 
 /** Guards a running workload while something waits for its end. */
@@ -51,7 +54,7 @@ export async function guarded(what: Guarded, signal: AbortSignal, ended: () => P
 async function guard(what: Guarded, signal: AbortSignal): Promise<void> {
   const { init } = what;
   const disk = diskWatch(what);
-  while (!signal.aborted && (await isRunning(init))) {
+  for (let looks = 1; !signal.aborted && (await isRunning(init)); looks += 1) {
     const began = performance.now();
     const used = usedShare(what);
     const theirsMs = (performance.now() - began) * LOOK_SHARE;
@@ -61,7 +64,9 @@ async function guard(what: Guarded, signal: AbortSignal): Promise<void> {
       if (await isRunning(init)) sendSignal(init.pid, 'SIGKILL');
       return;
     }
-    await pause(Math.max(theirsMs, used.share > 0.5 ? NEAR_MS : FAR_MS), undefined, { signal }).catch(() => {
+    // The first look has counted nothing on disk: one that keeps too much already shall not write for a second more.
+    const isNear = looks === 1 || used.share > 0.5;
+    await pause(Math.max(theirsMs, isNear ? NEAR_MS : FAR_MS), undefined, { signal }).catch(() => {
       // The loop asks the signal.
     });
   }
@@ -113,9 +118,9 @@ async function freeAt(directory: string): Promise<number> {
 }
 
 /** Where that cannot be written, the disk being full, it is ended all the same. */
-async function noteExceeded({ places, limits }: Guarded, which: keyof Limits): Promise<void> {
+async function noteExceeded({ places, limits, volumes }: Guarded, which: keyof Limits): Promise<void> {
   await atomicWrite(places.exceeded, which, { durable: false }).catch(() => {});
-  await appendFile(places.log, `skep: ${exceededText(which, limits)}\n`).catch(() => {});
+  await appendFile(places.log, `skep: ${exceededText(which, limits, volumes)}\n`).catch(() => {});
 }
 
 /** Which limit a workload was ended for, by the guard or by the kernel. */

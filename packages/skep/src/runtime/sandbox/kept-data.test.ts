@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { dataMounts, holdsData, removeData, removeEmptyData } from './kept-data.ts';
+import { dataMounts, holdsData, removeData, removeEmptyData, writtenDirectories } from './kept-data.ts';
 import { removeFiles } from './own-directories.ts';
 
 let directory: string;
@@ -61,6 +61,38 @@ describe('volumes that servers share', () => {
     await removeData(environment, 'a1', ['notes']);
     expect(await readdir(environment.dataDir)).toEqual([]);
   });
+
+  test('that are counted as its own are those that it may write', () => {
+    expect(writtenDirectories(environment, { ...notes('a1'), data: ['/data'] })).toEqual([
+      path.join(kept, 'data'),
+      shared(),
+    ]);
+    expect(writtenDirectories(environment, notes('b1'))).toEqual([]);
+  });
+
+  test('are removed to the end where a killed removal stopped', async () => {
+    const left = path.join(path.dirname(shared()), '.1-1-random');
+    await mkdir(path.join(left, 'rest'), { recursive: true });
+    expect(await holdsData(environment, 'a1', ['notes'])).toBe(true);
+    await removeData(environment, 'a1');
+    expect(await readdir(left)).toEqual(['rest']);
+    await removeData(environment, 'a1', ['notes']);
+    expect(await readdir(environment.dataDir)).toEqual([]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'are open to every user, also after a start that was killed',
+    async () => {
+      await mkdir(shared(), { recursive: true, mode: 0o700 });
+      const user = { uid: 60_706, gid: 60_706 };
+      await dataMounts({ environment, spec: notes('a1'), home, user });
+      expect((await lstat(shared())).mode & 0o777).toBe(0o777);
+      // A person has closed it to some.
+      await chmod(shared(), 0o770);
+      await dataMounts({ environment, spec: notes('a1'), home, user });
+      expect((await lstat(shared())).mode & 0o777).toBe(0o770);
+    },
+  );
 
   test('are no link that somebody has put in their place', async () => {
     await mkdir(path.dirname(shared()), { recursive: true });

@@ -10,6 +10,7 @@ import { writeFailure } from '@skep/core/files/write-failure.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { DATA_PATH, partOf } from '../../permissions/data-paths.ts';
 import type { Mount } from '../../permissions/mounts.ts';
+import { writtenVolumes } from '../../permissions/mounts.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { CONFINED_HOME } from './confine.ts';
@@ -47,6 +48,11 @@ export function keptDirectories(environment: RuntimeEnvironment, spec: DataSpec)
   return [...dataDirectories(environment, spec), ...sharedDirectories(environment, spec)].map(
     ({ source }) => source,
   );
+}
+
+/** Those in which it can write: what others wrote into a volume that it only reads is not its own. */
+export function writtenDirectories(environment: RuntimeEnvironment, spec: DataSpec): readonly string[] {
+  return keptDirectories(environment, { ...spec, volumes: writtenVolumes(spec.volumes) });
 }
 
 export interface DataOwner {
@@ -94,8 +100,9 @@ async function sharedMounts({ environment, spec, home, user }: DataOwner): Promi
   if (mounts.length === 0) return [];
   await ensureDirectory(sharedDirectory(environment), user ? 0 : (await lstat(home)).uid);
   for (const { source } of mounts) {
-    const { isNew } = await ensureDirectory(source);
-    if (user && isNew) await chmod(source, 0o777);
+    const { uid, mode } = await ensureDirectory(source);
+    // New, or made by a start that was killed before this.
+    if (user && uid === 0 && (mode & 0o077) === 0) await chmod(source, 0o777);
   }
   return mounts;
 }
@@ -111,9 +118,9 @@ async function ensureDirectory(directory: string, owner?: number) {
     }
   }
   const found = await lstat(directory);
-  const { uid, gid } = found;
+  const { uid, gid, mode } = found;
   if (found.isDirectory() && (owner === undefined || uid === owner))
-    return { uid, gid, isNew: made !== undefined };
+    return { uid, gid, mode, isNew: made !== undefined };
   throw new SkepError('runtime/start-failed', {
     message: `"${directory}", where the server is to keep its data, is no directory of yours`,
     hint: 'move it away and start the workload again',
@@ -148,8 +155,9 @@ export async function holdsData(
   name: string,
   volumes: readonly string[] = [],
 ): Promise<boolean> {
-  for (const volume of volumes)
-    if (await ifThere(lstat(path.join(sharedDirectory(environment), volume)))) return true;
+  const shared = sharedDirectory(environment);
+  for (const volume of volumes) if (await ifThere(lstat(path.join(shared, volume)))) return true;
+  if (volumes.length > 0 && (await partsIn(shared)).some(isCutShort)) return true;
   const kept = keptDirectory(environment, name);
   for (const part of await partsIn(kept)) {
     // One that its server has shut holds something as well.
@@ -183,12 +191,19 @@ export async function removeData(
 ): Promise<void> {
   const shared = sharedDirectory(environment);
   for (const volume of volumes) await removeWhole(shared, volume, environment);
+  // One process at a time removes volumes.
+  for (const one of volumes.length > 0 ? await partsIn(shared) : [])
+    if (isCutShort(one)) await removeFiles(path.join(shared, one));
+  if (volumes.length > 0) await removeEmpty(shared);
   const kept = keptDirectory(environment, name);
   for (const part of await partsIn(kept)) {
-    if (part.startsWith('.')) await removeFiles(path.join(kept, part));
+    if (isCutShort(part)) await removeFiles(path.join(kept, part));
     else await removeWhole(kept, part, environment);
   }
 }
+
+/** Renamed by a removal, which did not come to the end. */
+const isCutShort = (part: string): boolean => part.startsWith('.');
 
 async function partsIn(kept: string): Promise<string[]> {
   const found = await ifThere(lstat(kept));

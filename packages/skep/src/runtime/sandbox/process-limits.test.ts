@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
+import { confinedUser, SHARING } from '../../permissions/confined-user.ts';
 import { countsAlone, limitOptions } from './process-limits.ts';
 
 const MIB = 1024 ** 2;
@@ -47,3 +48,8 @@ test.each([
     expect(countsAlone(root, { uid, gid: uid }, kernel)).toBe(alone);
   },
 );
+
+test('servers of root that share volumes are one user, whose processes are not counted for each', async () => {
+  const user = await confinedUser({ asRoot: true, name: SHARING, mounts: [] });
+  expect(countsAlone(true, user)).toBe(false);
+});

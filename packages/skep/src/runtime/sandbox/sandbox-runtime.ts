@@ -25,7 +25,7 @@ import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.
 import type { Bubblewrap } from './confine.ts';
 import { groupOf, makeGroup, removeGroup } from './control-groups.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
-import { closedMounts, confinedUser } from '../../permissions/confined-user.ts';
+import { closedMounts, confinedUser, SHARING } from '../../permissions/confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { sandboxEvents } from './events.ts';
 import { sandboxId } from './sandbox-id.ts';
@@ -64,8 +64,6 @@ const POLL_MS = 1000;
 const LOOK_MS = 20;
 
 type Owned = Pick<WorkloadSpec, 'name' | 'mounts' | 'volumes' | 'user'>;
-/** No workload's name. */
-const SHARING = 'volume://';
 
 /**
  * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
@@ -270,10 +268,10 @@ export class SandboxRuntime implements Runtime {
   /** Whoever waits for a workload also guards its limits, where the kernel does not hold them. */
   async #untilEnded({ places, spec, run }: KnownWorkload, signal: AbortSignal): Promise<void> {
     if (run.state !== 'running') return;
-    const keeps = [places.state, ...kept.keptDirectories(this.#environment, spec)];
-    await guarded({ ...run, places, limits: spec.limits ?? DEFAULT_LIMITS, keeps }, signal, () =>
-      untilOver(places, run, signal),
-    );
+    const { limits = DEFAULT_LIMITS, volumes } = spec;
+    const keeps = [places.state, ...kept.writtenDirectories(this.#environment, spec)];
+    const what = { ...run, places, limits, volumes, keeps };
+    await guarded(what, signal, () => untilOver(places, run, signal));
   }
 
   async stop(name: string, graceMs: number): Promise<void> {
