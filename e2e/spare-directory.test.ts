@@ -1,11 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { detectRuntime } from '@skep/cli/runtime/detect.ts';
+import { findProgram } from '@skep/cli/runtime/find-program.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { Spares } from '@skep/cli/runtime/spares.ts';
 import { freePort } from './fixtures/free-port.ts';
@@ -21,6 +32,8 @@ describe.skipIf(needed.some((one) => !one.available))(
     let directory: string;
     let dataDir: string;
     let spares: Spares;
+    let ip: string;
+    let env: NodeJS.ProcessEnv;
     let runtime: Runtime;
     let reference: string;
     beforeEach(async () => {
@@ -29,8 +42,13 @@ describe.skipIf(needed.some((one) => !one.available))(
       const cacheDir = path.join(directory, 'cache');
       reference = probePackage(cacheDir);
       spares = new Spares();
+      // By a name of its own for ip(8) the holder of each network is found, which knows nothing else of this test.
+      ip = path.join(directory, 'bin', 'ip');
+      mkdirSync(path.dirname(ip));
+      symlinkSync(findProgram('ip', process.env) ?? '', ip);
+      env = { ...process.env, PATH: `${path.dirname(ip)}:${process.env['PATH'] ?? ''}` };
       runtime = await detectRuntime(
-        { ...testEnvironment({ dataDir, cacheDir }), spares },
+        { ...testEnvironment({ dataDir, cacheDir }), env, spares },
         { kind: 'sandbox' },
       );
     });
@@ -46,20 +64,29 @@ describe.skipIf(needed.some((one) => !one.available))(
     const ahead = () => directories().filter((name) => name.startsWith('.'));
     const inode = (name: string) => statSync(path.join(dataDir, 'sandbox', name)).ino;
 
-    /** Of what connects a network: they work where the workload lies. */
-    function processes(): readonly number[] {
-      const here = (pid: string): boolean => {
+    function processesThat(fits: (place: string) => boolean): readonly number[] {
+      const there = (pid: string): boolean => {
         try {
-          return readlinkSync(`/proc/${pid}/cwd`).startsWith(directory);
+          return fits(`/proc/${pid}`);
         } catch {
           // Ended meanwhile.
           return false;
         }
       };
       return readdirSync('/proc')
-        .filter((name) => /^\d+$/.test(name) && here(name))
+        .filter((name) => /^\d+$/.test(name) && there(name))
         .map(Number);
     }
+
+    /** Those that hold a network. */
+    const holders = () =>
+      processesThat((place) => readFileSync(`${place}/cmdline`, 'utf8').split('\0').includes(ip));
+
+    /** With those that connect one: they work where the workload lies. */
+    const processes = () => [
+      ...processesThat((place) => readlinkSync(`${place}/cwd`).startsWith(directory)),
+      ...holders(),
+    ];
 
     const spec = (name: string, more: Partial<WorkloadSpec> = {}): WorkloadSpec => {
       const nothing = { args: [], env: {}, labels: {}, mounts: [], ports: [] };
@@ -81,6 +108,7 @@ describe.skipIf(needed.some((one) => !one.available))(
       await runtime.makeSpare?.();
       const [made = ''] = ahead();
       const was = inode(made);
+      await expect.poll(holders).toHaveLength(1);
       const hostPort = await freePort();
       const port = { hostIp: '127.0.0.1', hostPort, containerPort: await freePort() };
       const probe = await run(spec('second', { ports: [port] }));
@@ -123,9 +151,12 @@ describe.skipIf(needed.some((one) => !one.available))(
       await run(spec('first'));
       const cacheDir = path.join(directory, 'cache');
       const script = path.join(import.meta.dirname, 'fixtures/spare-holder.ts');
-      const holder = spawn(process.execPath, [script, dataDir, cacheDir, JSON.stringify(spec('held'))]);
+      const holder = spawn(process.execPath, [script, dataDir, cacheDir, JSON.stringify(spec('held'))], {
+        env,
+      });
       await once(holder.stdout, 'data');
       expect(ahead()).toHaveLength(1);
+      expect(holders().length).toBeGreaterThan(0);
       holder.kill('SIGKILL');
       await once(holder, 'exit');
       await run(spec('second'));
