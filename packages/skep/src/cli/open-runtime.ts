@@ -67,6 +67,7 @@ export function runtimeEnvironment(context: Context): RuntimeEnvironment {
     platform,
     execPath: program.node,
     dataDir: places.dataDir,
+    locksDir: places.locksDir,
     cacheDir: places.cacheDir,
     owner: ownerOf(places.stateDir),
     randomId: () => randomBytes(8).toString('hex'),

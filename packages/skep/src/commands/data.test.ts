@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT, type CommandUnderTest } from '../command-under-test.fixture.ts';
@@ -109,7 +109,9 @@ describe('a volume that servers share', () => {
   test('stays over rm, and goes with the data of the last name that had it', async () => {
     const skep = await sharing();
     expect((await skep.run('rm a1')).err).toContain('The data of a1 stays');
-    await skep.output('rm --data b1');
+    expect((await skep.run('rm --data b1')).err).toBe(
+      'The volume notes stays, because a1 may need it (skep rm --data a1)\n',
+    );
     expect(rest(skep)).toEqual(['notes']);
     expect((await skep.run('run fake:1 --name a1 -v volume://notes:/in')).err).toContain(
       'a1 finds what it kept',
@@ -122,9 +124,20 @@ describe('a volume that servers share', () => {
 
   test('goes with all data, also where every server is removed at once', async () => {
     const skep = await sharing();
-    await skep.output('rm --all --data');
+    expect((await skep.run('rm --all --data')).err).not.toContain('notes');
     expect(rest(skep)).toEqual([]);
     expect(await keptNames(skep.places)).toEqual([]);
+  });
+
+  test.each(['record', 'configuration'])('stays where the %s of another cannot be read', async (which) => {
+    const skep = await sharing();
+    const { keptDir, runConfigsDir } = skep.places;
+    const isRecord = which === 'record';
+    await skep.output(isRecord ? 'rm b1' : 'stop b1');
+    if (!isRecord) await rm(join(keptDir, 'b1'), { recursive: true });
+    await writeFile(isRecord ? join(keptDir, 'b1/kept.json') : join(runConfigsDir, 'b1.json'), '{');
+    expect((await skep.run('rm --data a1')).err).toContain('The volume notes stays, because b1 may need it');
+    expect(rest(skep)).toEqual(['notes']);
   });
 
   test('is not forgotten by a run of the name without it', async () => {

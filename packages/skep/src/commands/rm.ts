@@ -1,4 +1,5 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
@@ -7,7 +8,7 @@ import { tellStays } from '../run/tell-start.ts';
 import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
-import { dataText, keptNames, readKept } from '../supervisor/kept-data.ts';
+import { dataText, keptNames, readKept, sharersOf, type KeptAt } from '../supervisor/kept-data.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import { knownNames } from '../workloads/name-lock.ts';
 import { removeLeftovers } from './remove-leftovers.ts';
@@ -57,6 +58,7 @@ export const rm = defineCommand({
     // What is not there needs no supervisor; what another command just makes is saved, but not known yet.
     const saved = new Set([...known, ...kept, ...(await savedNames(places))]);
     const there = chosen.filter((name) => saved.has(name));
+    const shared = data ? await sharedBy(there, context) : [];
     const client = new SupervisorClient(context);
     const remove = async (name: string): Promise<void> => {
       const stays = await client.remove(name, { signal, data });
@@ -64,6 +66,7 @@ export const rm = defineCommand({
       tellStays(name, stays, terminal);
     };
     await onlyWaiting(eachOf(there, remove));
+    for (const { name, at } of shared) tellShared(await sharersOf(places, name, at), terminal);
     if (!data && terminal.liveErr && there.some((name) => known.includes(name)))
       terminal.err('The next run of the same name gets the same address; rm --data forgets it\n');
     if (chosen.length === 0 && !all) terminal.out(`No workloads found${where}\n`);
@@ -108,6 +111,28 @@ async function holdsData(name: string, context: Context): Promise<boolean> {
     }
   }
   return false;
+}
+
+/** What these share with others, a record for each volume. */
+async function sharedBy(names: readonly string[], { places }: Context) {
+  const shared = new Map<string, { readonly name: string; readonly at: KeptAt }>();
+  for (const name of names)
+    for (const one of await readKept(places, name))
+      for (const volume of one.volumes ?? [])
+        shared.set(`${one.runtime?.id ?? ''} ${volume}`, { name, at: { ...one, volumes: [volume] } });
+  return [...shared.values()];
+}
+
+/** Names the volumes that stay because others have them, and how they go as well. */
+function tellShared(
+  sharers: ReadonlyMap<string, readonly string[]>,
+  terminal: Pick<Context['terminal'], 'err'>,
+): void {
+  for (const [volume, names] of sharers) {
+    if (names.length === 0) continue;
+    const text = `The volume ${volume} stays, because ${names.join(', ')} may need it (skep rm --data ${names.join(' ')})`;
+    terminal.err(`${printable(text)}\n`);
+  }
 }
 
 const cancelled = (): SkepError => new SkepError('run/cancelled', { hint: 'nothing was removed' });

@@ -15,6 +15,8 @@ export interface RuntimeEnvironment {
   readonly loginFiles?: BuildSecrets['files'];
   /** Directory for the sandbox's workloads; made when needed. */
   readonly dataDir: string;
+  /** Directory of the locks that exclude other processes of the user; absent where none uses `dataDir`. */
+  readonly locksDir?: string | undefined;
   /** Directory for fetched package trees; made when needed. */
   readonly cacheDir: string;
   /** Whose builds these are on an engine that several share; see `ownerOf`. */

@@ -1,17 +1,18 @@
 import { lstat, mkdir, opendir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { atomicWrite, removeEmpty, removeFile } from '@skep/core/files/atomic-write.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
-import { withLock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { listOf, members, optional, text, textThat, type ShapeType } from '@skep/core/settings/shape.ts';
 import { isVolumeName } from '../permissions/mounts.ts';
 import { profileVolumes } from '../permissions/profile.ts';
 import { packageReference } from '../protocol/reference.ts';
-import { findRunConfig, savedNames } from '../run-config/file.ts';
+import { loadRunConfig, savedNames } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { settlingVolumes } from '../runtime/settling-volumes.ts';
 import { runtimeReference } from '../settings/identity.ts';
 import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
 
@@ -60,16 +61,24 @@ export function keeperOf(config: Pick<RunConfig, 'registry_server_name' | 'packa
 
 async function readRecord(places: Places, name: string): Promise<KeptRecord> {
   if ((await ifThere(lstat(directoryOf(places, name)))) === undefined) return { at: [] };
+  const saved = await savedRecord(places, name).catch(() => undefined);
+  // Without its record the directory itself is what is known of it.
+  return saved ?? { at: [{ where: [directoryOf(places, name)] }] };
+}
+
+/** As it was written; undefined where there is none. Fails with a `SkepError` where it cannot be read. */
+async function savedRecord(places: Places, name: string): Promise<KeptRecord | undefined> {
   const what = { maxBytes: MAX_RECORD_BYTES, what: 'record of kept data' };
-  const found: unknown = await readJson(recordOf(places, name), what).catch(() => undefined);
-  try {
-    return record(found, (why) => {
-      throw new TypeError(why);
+  const found = await readJson(recordOf(places, name), what).catch((error: unknown) => {
+    if (hasCode(error, 'file/not-found')) return undefined;
+    throw error;
+  });
+  if (found === undefined) return undefined;
+  return record(found, (why) => {
+    throw new SkepError('workload/state-unreadable', {
+      message: `the record of kept data of ${name}: ${why}`,
     });
-  } catch {
-    // Without its record the directory itself is what is known of it.
-    return { at: [{ where: [directoryOf(places, name)] }] };
-  }
+  });
 }
 
 /** Names that keep something, sorted. */
@@ -117,38 +126,51 @@ export function keepsData(config: Pick<RunConfig, 'data_paths' | 'permission_pro
   return config.data_paths !== undefined || profileVolumes(config.permission_profile).length > 0;
 }
 
-const LOCK_MS = 60_000;
-
-/** Runs `settle` while nobody else says that a volume is shared, or that it goes, where it is about any. */
-export function settlingVolumes<Result>(
-  places: Places,
-  about: boolean,
-  settle: () => Promise<Result>,
-): Promise<Result> {
-  if (!about) return settle();
-  const what = 'the volumes that servers share';
-  return withLock(path.join(places.locksDir, 'volumes.lock'), { waitMs: LOCK_MS, what }, settle);
-}
-
-/** Those of its shared volumes that no other name has or kept on the same runtime. Within `settlingVolumes`. */
-export async function unsharedVolumes(
+/** For each of its shared volumes the other names that have it or kept it on the same runtime, or may have: see `volumesOf`. */
+export async function sharersOf(
   places: Places,
   name: string,
   { runtime, volumes = [] }: KeptAt,
-): Promise<readonly string[]> {
-  if (volumes.length === 0) return [];
-  const taken = new Set<string>();
-  for (const other of await keptNames(places)) {
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const sharers = new Map<string, readonly string[]>(volumes.map((one) => [one, []]));
+  if (volumes.length === 0) return sharers;
+  for (const other of new Set([...(await keptNames(places)), ...(await savedNames(places))])) {
     if (other === name) continue;
-    for (const one of await readKept(places, other))
-      if (one.runtime?.id === runtime?.id) for (const volume of one.volumes ?? []) taken.add(volume);
+    const theirs = await volumesOf(places, other, runtime);
+    for (const [volume, names] of sharers)
+      if (theirs?.includes(volume) !== false) sharers.set(volume, [...names, other]);
   }
-  for (const other of await savedNames(places)) {
-    const config = other === name ? undefined : await findRunConfig(places, other);
-    if (config && config.runtime?.id === runtime?.id)
-      for (const { volume } of profileVolumes(config.permission_profile)) taken.add(volume);
+  return sharers;
+}
+
+/** What a name shares or shared there; undefined where a file of it cannot be read, so that it may be anything. */
+async function volumesOf(
+  places: Places,
+  name: string,
+  runtime: RuntimeReference | undefined,
+): Promise<readonly string[] | undefined> {
+  try {
+    const at = (await savedRecord(places, name))?.at ?? [];
+    const config = await loadRunConfig(places, name).catch((error: unknown) => {
+      if (hasCode(error, 'workload/not-found')) return undefined;
+      throw error;
+    });
+    const has = config?.runtime?.id === runtime?.id ? config?.permission_profile : undefined;
+    return [
+      ...at.filter((one) => one.runtime?.id === runtime?.id).flatMap(({ volumes = [] }) => volumes),
+      ...(has === undefined ? [] : profileVolumes(has).map(({ volume }) => volume)),
+    ];
+  } catch (error) {
+    if (error instanceof SkepError) return undefined;
+    throw error;
   }
-  return volumes.filter((one) => !taken.has(one));
+}
+
+/** Those of its shared volumes that no other name has. Within `settlingVolumes`. */
+export async function unsharedVolumes(places: Places, name: string, one: KeptAt): Promise<readonly string[]> {
+  return [...(await sharersOf(places, name, one))].flatMap(([volume, names]) =>
+    names.length === 0 ? [volume] : [],
+  );
 }
 
 /** Forgets what was on that runtime, and the directory when nothing else is known. */

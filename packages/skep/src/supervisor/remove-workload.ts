@@ -11,7 +11,8 @@ import { checkWorkloadName } from '../settings/workload-name.ts';
 import { deleteFound } from './found-server.ts';
 import { GRACE_MS } from './launch.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
-import { forgetKept, readKept, settlingVolumes, unsharedVolumes } from './kept-data.ts';
+import { settlingVolumes } from '../runtime/settling-volumes.ts';
+import { forgetKept, readKept, unsharedVolumes } from './kept-data.ts';
 import { deleteStatus } from './state.ts';
 import { isOwn } from './workload-spec.ts';
 

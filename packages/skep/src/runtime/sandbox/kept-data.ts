@@ -13,6 +13,7 @@ import type { Mount } from '../../permissions/mounts.ts';
 import { writtenVolumes } from '../../permissions/mounts.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { WorkloadSpec } from '../runtime.ts';
+import { settlingVolumes } from '../settling-volumes.ts';
 import { CONFINED_HOME } from './confine.ts';
 import { removeFiles, removeWhole } from './own-directories.ts';
 
@@ -99,11 +100,14 @@ async function sharedMounts({ environment, spec, home, user }: DataOwner): Promi
   const mounts = sharedDirectories(environment, spec);
   if (mounts.length === 0) return [];
   await ensureDirectory(sharedDirectory(environment), user ? 0 : (await lstat(home)).uid);
-  for (const { source } of mounts) {
-    const { uid, mode } = await ensureDirectory(source);
-    // New, or made by a start that was killed before this.
-    if (user && uid === 0 && (mode & 0o077) === 0) await chmod(source, 0o777);
-  }
+  // From here on a removal sees by the description of this workload that it has them.
+  await settlingVolumes(environment, true, async () => {
+    for (const { source } of mounts) {
+      const { uid, mode } = await ensureDirectory(source);
+      // New, or made by a start that was killed before this.
+      if (user && uid === 0 && (mode & 0o077) === 0) await chmod(source, 0o777);
+    }
+  });
   return mounts;
 }
 

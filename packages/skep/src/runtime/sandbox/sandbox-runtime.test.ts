@@ -58,7 +58,13 @@ test('a removal that is cut short leaves the directory by which it is found, unt
     ['kept', 'sandbox'],
     [],
   ]);
+  // Whose description is damaged may have any volume, also an empty one.
+  await mkdir(path.join(dataDir, 'volumes/notes'), { recursive: true });
+  const other = workloadPlaces(path.join(workloadsDirectory(environment), 'b1'));
+  await mkdir(other.directory);
+  await writeFile(other.spec, '{');
   isKilled = false;
   await runtime.remove('a1');
+  expect(await readdir(path.join(dataDir, 'volumes'))).toEqual(['notes']);
   expect(await runtime.inspect('a1')).toBeUndefined();
 });

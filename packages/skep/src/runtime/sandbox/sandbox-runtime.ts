@@ -52,7 +52,7 @@ import {
 } from './places.ts';
 import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts';
 import { removeWhole, sweepDirectory } from './own-directories.ts';
-import { volumesOfOne } from './shared-volumes.ts';
+import { withVolumesOfOne } from './shared-volumes.ts';
 import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 import { Watches } from './trace/watches.ts';
@@ -298,7 +298,8 @@ export class SandboxRuntime implements Runtime {
     await this.#directories.drop(name);
     // Whatever is known of its last start, which may have failed or been cut short.
     if (groups) await removeGroup(groupOf(groups, workloadPlaces(path.join(root, name))));
-    await kept.removeEmptyData(this.#environment, name, await volumesOfOne(this.#environment, name));
+    const environment = this.#environment;
+    await withVolumesOfOne(environment, name, (own) => kept.removeEmptyData(environment, name, own));
     // By this the rest is found, so a removal that is cut short before is done again.
     await removeWhole(root, name, this.#environment);
   }
