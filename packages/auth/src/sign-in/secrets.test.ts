@@ -148,7 +148,7 @@ describe.each(FAILURES)('a token endpoint that answers with %s', (_name, answer)
     const store = memoryStore(new Map([['a', kept]]));
     const source = createTokenSource('a', store, { ...services, random: () => 0 });
     const failed = await source.token().catch((error: unknown) => error);
-    source.close();
+    await source.close();
     await signOut(kept, services);
     net.close();
     // An identity token is of no interest here, so it spoils nothing.
