@@ -124,6 +124,36 @@ describe('a token that is good', () => {
   });
 });
 
+describe('a sign-in anew by another process', () => {
+  test('is shown within ten seconds, though the old token is good', async () => {
+    await using bench = await openBench();
+    const source = bench.source();
+    const old = await source.token();
+    const theirs = { ...keptIn(bench), accessToken: 'of-another-person' };
+    bench.store.kept.set(KEY, theirs);
+    bench.clock.pass(9_000);
+    expect(await source.token()).toBe(old);
+    bench.clock.pass(1_000);
+    expect(await source.token()).toBe('of-another-person');
+    bench.store.kept.clear();
+    bench.clock.pass(10_000);
+    await expect(source.token()).rejects.toMatchObject({ code: 'auth/not-signed-in' });
+    bench.store.kept.set(KEY, { ...theirs, accessToken: 'of-a-third' });
+    expect(await source.token()).toBe('of-a-third');
+    expect(bench.refreshes()).toBe(0);
+  });
+
+  test('changes nothing while what is kept cannot be read', async () => {
+    await using bench = await openBench();
+    const store = { ...bench.store, read: bench.store.read };
+    const source = bench.source({}, { ...store, read: (key) => store.read(key) });
+    const old = await source.token();
+    store.read = () => Promise.reject(new SkepError('secrets/damaged'));
+    bench.clock.pass(10_000);
+    expect(await source.token()).toBe(old);
+  });
+});
+
 describe('a refresh', () => {
   test('happens once for fifty requests at the moment of expiry', async () => {
     await using bench = await openBench({ expiresAt: 0 });
@@ -391,6 +421,34 @@ describe('a token that the resource refuses', () => {
     expect(await source.refused(old)).toBe(first);
     expect(await source.refused(first ?? '')).toBeUndefined();
     expect(bench.refreshes()).toBe(1);
+  });
+
+  test('while the authorization server is away is asked for no more often than without refusals', async () => {
+    await using bench = await openBench();
+    bench.world.server.on.set('POST /token', () => ({ status: 503 }));
+    const source = bench.source();
+    const token = await source.token();
+    bench.clock.pass(60_000);
+    for (let calls = 0; calls < 8; calls += 1) expect(await source.refused(token)).toBeUndefined();
+    expect(bench.refreshes()).toBe(1);
+    expect(source.state()).toBe('running');
+  });
+
+  test('each time is refreshed less and less often', async () => {
+    await using bench = await openBench();
+    const source = bench.source();
+    let token = await source.token();
+    const pauses: number[] = [];
+    for (let next = 0, waited = 0; pauses.length < 8;) {
+      bench.clock.pass(10_000);
+      waited += 10_000;
+      const other = await source.refused(token);
+      token = other ?? token;
+      next = other === undefined ? next : pauses.push(waited);
+      waited = other === undefined ? waited : 0;
+    }
+    expect(pauses).toEqual([10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
+    expect(bench.refreshes()).toBe(8);
   });
 
   test('has no other where it cannot be refreshed, and a person is needed then', async () => {

@@ -65,8 +65,11 @@ const PERMANENT: ReadonlySet<Code> = new Set([
 const RETRY_AFTER_S = 10;
 /** A server that wants ever more does not fill the store. */
 const MAX_WANTED = 100;
-/** A token that is refused sooner after it was given is not refused because it is old. */
+/** A token that is refused sooner after it was given is not refused because it is old. Doubles with each that is refused in a row. */
 const TOO_NEW_MS = 10_000;
+const MAX_TOO_NEW_MS = 600_000;
+/** Between two looks at what is kept: somebody may have signed in anew, and as somebody else. */
+const LOOK_MS = 10_000;
 
 /** What the answer says that refused a token. */
 interface Refusal {
@@ -96,6 +99,9 @@ class Source {
   #unsaved: { readonly from: KeptSignIn; readonly to: KeptSignIn } | undefined;
   #timer: Timer | undefined;
   #prover: Prover | undefined;
+  #lookedAt = 0;
+  /** The token that came of a refusal, and how old it has to be for another one. */
+  #afterRefusal: { readonly token: string; readonly tooNewMs: number } | undefined;
   #isClosed = false;
 
   constructor(key: string, store: SignInStore, services: TokenSourceServices) {
@@ -128,8 +134,12 @@ class Source {
         await (await this.#proverOf(kept))?.learn(nonce, parsedUrl(kept.resource));
         return token;
       }
-      if (this.#now() - (kept.obtainedAt ?? 0) < TOO_NEW_MS) return undefined;
-      return tokenIn(await this.#refresh(kept));
+      if (this.#ended !== undefined || this.#isWaiting()) return undefined;
+      const tooNewMs = this.#afterRefusal?.token === token ? this.#afterRefusal.tooNewMs : TOO_NEW_MS;
+      if (this.#now() - (kept.obtainedAt ?? 0) < tooNewMs) return undefined;
+      const next = tokenIn(await this.#refresh(kept));
+      this.#afterRefusal = { token: next, tooNewMs: Math.min(MAX_TOO_NEW_MS, 2 * tooNewMs) };
+      return next;
     } catch (error) {
       if (!(error instanceof SkepError)) throw error;
       this.#services.log.warn(
@@ -147,9 +157,24 @@ class Source {
   }
 
   async #good(): Promise<KeptSignIn> {
-    const kept = this.#kept ?? (await this.#read());
+    const kept = await this.#current();
     const isGoodNow = isFresh(kept, this.#now()) && this.#ended === undefined;
     return isGoodNow ? kept : this.#renewed(kept);
+  }
+
+  /** As it was read a moment ago, at most; what cannot be read now is as it was. */
+  async #current(): Promise<KeptSignIn> {
+    const now = this.#now();
+    const before = this.#kept;
+    if (before !== undefined && Math.abs(now - this.#lookedAt) < LOOK_MS) return before;
+    this.#lookedAt = now;
+    if (before === undefined) return this.#read();
+    const stored = await this.#store.read(this.#key).catch(() => before);
+    if (stored === undefined) throw this.#end(new SkepError('auth/not-signed-in'));
+    // Whoever else has refreshed it, or this here, meanwhile.
+    if (this.#kept !== before || stored.accessToken === before.accessToken) return this.#kept ?? before;
+    this.#recover(stored);
+    return stored;
   }
 
   /** Remembered, because it knows the nonces of the resource. */

@@ -8,7 +8,10 @@ import type { Assertion, KeptClient, SignInTarget } from './port.ts';
 import { parsedUrl, type Reach } from './reach.ts';
 
 /** What is not kept of a sign-in, because the operator gives it each time. */
-export type UnattendedTarget = Pick<SignInTarget, 'clientKey' | 'assertion' | 'authorizeParams'>;
+export type UnattendedTarget = Pick<
+  SignInTarget,
+  'clientKey' | 'assertion' | 'authorizeParams' | 'scopeParamName'
+>;
 
 /** What a way without a person needs, at first and whenever its token ends. */
 export interface Unattended {
@@ -36,7 +39,7 @@ export async function tokensUnattended(asking: Unattended): Promise<oauth.TokenE
   const auth = await clientAuth(client, target.clientKey);
   const parameters: Parameters = {
     ...target.authorizeParams,
-    ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+    ...(scopes.length === 0 ? {} : { [target.scopeParamName ?? 'scope']: scopes.join(' ') }),
     ...resourceParameter(resource),
   };
   if (way === 'client-credentials')

@@ -30,7 +30,7 @@ export const authLogin = defineCommand({
   usage: 'skep auth login [flags] NAME',
   summary: 'Sign in to the server of a workload that runs elsewhere',
   description: [
-    'The proxy of the workload shows the server what comes of it from then on, and refreshes it; the workload need not be started again. What is kept is sealed with your secrets.',
+    'The proxy of the workload shows the server what comes of it within ten seconds, and refreshes it; the workload need not be started again. What is kept is sealed with your secrets.',
   ],
   examples: [
     { command: 'skep auth login notes', what: 'With the browser of this machine' },

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { memoryStore } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import type { KeptSignIn } from '@skep/auth/sign-in/port.ts';
 import { listen } from '@skep/core/fetch/listen.ts';
@@ -27,7 +28,10 @@ const KEPT: KeptSignIn = {
   expiresAt: 3_600_000,
 };
 
-function opened(auth: object, { url = KEPT.resource, kept = new Map([[KEY, KEPT]]) } = {}) {
+function opened(
+  auth: object,
+  { url = KEPT.resource, kept = new Map<string, KeptSignIn>([[KEY, KEPT]]), log = silentLog } = {},
+) {
   const clock = manualClock(60_000);
   const store = memoryStore(kept);
   const config = decodeRunConfig(
@@ -38,7 +42,7 @@ function opened(auth: object, { url = KEPT.resource, kept = new Map([[KEY, KEPT]
     signIns: async () => store,
     secretOf: async () => undefined,
     clock,
-    log: silentLog,
+    log,
     random: () => 0,
   };
   return { clock, store, token: openRemoteToken(config, deps) };
@@ -102,6 +106,73 @@ test('a refresh that is under way when its workload ends is kept', async () => {
   await closed;
   expect(await shown).toBe('access-2');
   expect(store.kept.get(KEY)).toMatchObject({ refreshToken: 'refresh-2' });
+});
+
+/** What a token endpoint is asked, which refuses the old refresh token and gives tokens for anything else. */
+async function tokenEndpoint() {
+  const asked: URLSearchParams[] = [];
+  const server = createServer(async (request, response) => {
+    asked.push(new URLSearchParams(await text(request)));
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ access_token: `access-${asked.length + 1}`, token_type: 'Bearer' }));
+  });
+  onTestFinished(() => void server.close());
+  return { asked, url: `http://127.0.0.1:${await listen(server, '127.0.0.1', 0)}/token` };
+}
+
+test('a service asks for its next token with the parameters of the first', async () => {
+  const { asked, url } = await tokenEndpoint();
+  const client = { id: 'ci', secret: 's', authMethod: 'client_secret_post' } as const;
+  const ended = { ...KEPT, way: 'client-credentials', client, tokenEndpoint: url, mayBePrivate: true, expiresAt: 1 } as const; // prettier-ignore
+  const auth = { oauth_params: { audience: 'api' }, scope_param_name: 'user_scope' };
+  const token = await opened(auth, { kept: new Map([[KEY, ended]]) }).token;
+  expect(await token.token()).toBe('access-2');
+  expect(Object.fromEntries(asked[0] ?? [])).toMatchObject({ audience: 'api', user_scope: 'a' });
+  await token.close();
+});
+
+test('403 refreshes nothing, and asks for more scopes only where the server wants them', async () => {
+  const { asked, url } = await tokenEndpoint();
+  const kept = { ...KEPT, tokenEndpoint: url, mayBePrivate: true, refreshToken: 'refresh-1' };
+  const { store, token: opening } = opened({}, { kept: new Map([[KEY, kept]]) });
+  const token = await opening;
+  const shown = await token.token();
+  for (const challenge of ['Bearer realm="x"', 'Bearer error="invalid_token"', ',;"'])
+    token.lacking(shown, challenge);
+  token.lacking(shown, 'Bearer error="insufficient_scope", scope="b"');
+  await expect.poll(() => store.kept.get(KEY)?.wanted).toEqual(['b']);
+  expect(asked).toEqual([]);
+  await token.close();
+});
+
+test('a store that fails while a server wants more is no unhandled failure', async () => {
+  const lines: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void lines.push(message) };
+  const { store, token: opening } = opened({}, { log });
+  const token = await opening;
+  const shown = await token.token();
+  store.change = () => Promise.reject(new TypeError('no such table'));
+  token.lacking(shown, 'Bearer error="insufficient_scope", scope="b"');
+  await expect.poll(() => lines).toContain('what the server wants more could not be kept');
+  await token.close();
+});
+
+test('nobody looks for sign-ins once the workload has ended', async () => {
+  const { clock, store, token: opening } = opened({}, { kept: new Map() });
+  const token = await opening;
+  await expect(token.token()).rejects.toMatchObject({ code: 'auth/not-signed-in' });
+  const read = Promise.withResolvers<undefined>();
+  let reads = 0;
+  store.read = () => {
+    reads += 1;
+    return read.promise;
+  };
+  clock.pass(10_000);
+  expect(reads).toBe(1);
+  await token.close();
+  read.resolve(undefined);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(clock.waiting).toBe(0);
 });
 
 test('a login is noticed though nobody calls', async () => {

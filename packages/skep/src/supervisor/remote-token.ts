@@ -1,4 +1,4 @@
-import { tokenChallenge } from '@skep/auth/sign-in/challenge.ts';
+import { tokenChallenge, type Challenge } from '@skep/auth/sign-in/challenge.ts';
 import type { KeptSignIn, SignInState, SignInStore } from '@skep/auth/sign-in/port.ts';
 import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { createTokenSource } from '@skep/auth/sign-in/token-source.ts';
@@ -72,8 +72,11 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
   const fetch = createSignInFetch(bundle ? { ca: await readCaBundle(bundle) } : {});
   let tell = (_state: SignInState): void => {};
   let looking: Timer | undefined;
+  let isClosed = false;
   // Somebody may sign in with a command, and nobody has to call for it to be noticed.
   const look = (): void => {
+    looking?.cancel();
+    if (isClosed) return;
     looking = clock.after(LOOK_MS, () => {
       source.token().then(
         () => tell('running'),
@@ -86,6 +89,11 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
     clock,
     log,
     random: () => random(0, 999) / 1_000,
+    // A service asks for its next token as for the first one.
+    target: {
+      authorizeParams: config.remote_auth_config?.oauth_params,
+      scopeParamName: config.remote_auth_config?.scope_param_name || undefined,
+    },
     patience: {
       initialMs: limits.tokenRetryMs,
       maxMs: limits.tokenMaxRetryMs,
@@ -101,16 +109,25 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
     },
   });
   const told = new Set<string>();
+  const noteLacking = async (token: string, challenge: string): Promise<void> => {
+    const wanted = await tokenChallenge(challenge);
+    // Any other 403 says nothing of the token.
+    if (wanted?.error !== 'insufficient_scope') return;
+    tellLacking(wanted, { name, log, told });
+    // What it wants is asked for when a person signs in the next time.
+    await source.refused(token, challenge);
+  };
   return {
     ...source,
     follow: (next) => void (tell = next),
     lacking(token, challenge) {
-      // What it wants is asked for when a person signs in the next time.
-      void source.refused(token, challenge);
-      void tellLacking(challenge, { name, log, told });
+      noteLacking(token, challenge).catch((error: unknown) => {
+        log.warn({ err: error, workload: name }, 'what the server wants more could not be kept');
+      });
     },
     advice: `skep auth login ${name}`,
     async close() {
+      isClosed = true;
       looking?.cancel();
       // What a refresh under way gets is kept first: the old refresh token may be worth nothing by now.
       await source.close();
@@ -141,9 +158,7 @@ interface Telling {
 }
 
 /** Says once which command gets the scopes that a server wants; nobody is asked in the background. */
-async function tellLacking(challenge: string, { name, log, told }: Telling): Promise<void> {
-  const wanted = await tokenChallenge(challenge);
-  if (wanted?.error !== 'insufficient_scope') return;
+function tellLacking(wanted: Challenge, { name, log, told }: Telling): void {
   const scopes = (wanted.scopes ?? []).map((scope) => printable(scope)).join(',');
   if (told.has(scopes)) return;
   told.add(scopes);

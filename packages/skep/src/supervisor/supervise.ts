@@ -1,7 +1,8 @@
+import type { SignInState } from '@skep/auth/sign-in/port.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import type { Backend, Condition } from '@skep/proxy/backend/backend.ts';
+import type { Backend, Condition, RemoteToken } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
 import { headersOf } from '../run-config/header-forward.ts';
@@ -109,6 +110,7 @@ async function begin(
   try {
     await noted;
     const backend = await backendOf(config, observed, deps);
+    condition.shows(tokenOf(backend));
     const proxy = await openProxy(config, backend, { ...deps, onCondition: condition.tell }).catch(
       async (error: unknown) => {
         throw (await crashBehind({ ...deps, ...options, name: config.name })) ?? error;
@@ -141,20 +143,29 @@ async function begin(
   }
 }
 
+interface ConditionRecord {
+  /** Told once it is known what the server is shown. */
+  readonly shows: (token: RemoteToken | undefined) => void;
+  readonly tell: (next: Condition) => void;
+  readonly note: () => Promise<void>;
+}
+
 /** Writes down how the server is by what its proxy tells; before it was noted as running, then. */
 function conditionRecord(
   config: RunConfig,
   { status, log }: Pick<SuperviseDeps, 'status' | 'log'>,
-): { readonly tell: (next: Condition) => void; readonly note: () => Promise<void> } {
+): ConditionRecord {
   let condition: Condition = 'fine';
+  let token: RemoteToken | undefined;
   let isNoted = false;
   const write = (): Promise<void> => {
     if (condition === 'fine') return status.set('running');
     if (condition === 'failing') return status.set('unhealthy', 'Health check failed');
     if (condition === 'auth_retrying') return status.set('auth_retrying', retryingText(config));
-    return status.set('unauthenticated', whoIsMissing(config));
+    return status.set('unauthenticated', whoIsMissing(config, token?.state()));
   };
   return {
+    shows: (next) => void (token = next),
     tell(next: Condition): void {
       condition = next;
       if (!isNoted) return;
@@ -172,8 +183,10 @@ function retryingText({ name }: RunConfig): string {
 }
 
 /** What a person does about a server elsewhere that does not know who asks. */
-function whoIsMissing(config: RunConfig): string {
+function whoIsMissing(config: RunConfig, token?: SignInState): string {
   const { name, remote_auth_config: auth } = config;
+  if (isSignedInTo(config) && token === 'running')
+    return `the server refuses the token of whoever is signed in, who may not be allowed to use it: skep auth login ${name}, as somebody who is`;
   if (isSignedInTo(config)) return `nobody is signed in to the server: skep auth login ${name}`;
   if (auth !== undefined)
     return `the server refuses the bearer token: remove the workload with skep rm ${name}, and run it with a new one`;
@@ -218,12 +231,16 @@ type OpenDeps = SuperviseDeps & Required<Pick<ProxyOptions, 'onCondition'>>;
 
 /** Why nobody can be asked for now: somebody may have to sign in first. Undefined where the server can be asked. */
 async function whyNotAsked(config: RunConfig, backend: Backend): Promise<string | undefined> {
-  const token = backend.kind === 'stdio' ? undefined : backend.remote?.token;
+  const token = tokenOf(backend);
   if (token === undefined) return undefined;
   return token.token().then(
     () => undefined,
     (error: unknown) => (hasCode(error, 'auth/unavailable') ? retryingText(config) : whoIsMissing(config)),
   );
+}
+
+function tokenOf(backend: Backend): RemoteToken | undefined {
+  return backend.kind === 'stdio' ? undefined : backend.remote?.token;
 }
 
 async function openProxy(config: RunConfig, backend: Backend, deps: OpenDeps): Promise<Proxy> {
