@@ -5,7 +5,7 @@ import { basicLogin } from '../token/exchange.ts';
 import type { Discovered } from './discover.ts';
 import type { ClientKey, KeptClient, KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
 import type { Reach } from './reach.ts';
-import { isRegistered, registerClient, renewClient } from './register.ts';
+import { isRegistered, registerClient } from './register.ts';
 
 /** Who the client says that it is, and how that came about. */
 export interface ChosenClient {
@@ -19,16 +19,23 @@ export type Refused = ReadonlySet<'cached' | 'document'>;
 
 const DAY_MS = 86_400_000;
 
-/** In this order: the client given, one registered before with the same server, a document about the client, a new registration. */
+interface Earlier {
+  readonly way: SignInWay;
+  readonly kept: KeptSignIn | undefined;
+  readonly refused: Refused;
+}
+
+/** In this order: the client given, one registered before with the same server for the same way, a document about the client, a new registration. */
 export function chooseClient(
   target: SignInTarget,
   found: Discovered,
-  { kept, refused }: { readonly kept: KeptSignIn | undefined; readonly refused: Refused },
+  { way, kept, refused }: Earlier,
 ): ChosenClient {
   const { server } = found;
   if (target.clientId !== undefined) return { kind: 'given', client: givenClient(target, server) };
-  const isSame = kept?.issuer === server.issuer && kept.client.registered !== undefined;
-  if (isSame && !refused.has('cached')) return { kind: 'cached', client: kept.client };
+  const isSame = kept?.issuer === server.issuer && kept.way === way;
+  if (isSame && kept.client.registered !== undefined && !refused.has('cached'))
+    return { kind: 'cached', client: kept.client };
   const { clientMetadataUrl: document } = target;
   if (document !== undefined && knowsDocuments(server) && !refused.has('document'))
     return { kind: 'document', client: { id: document, authMethod: 'none' } };
@@ -51,37 +58,29 @@ function givenClient(target: SignInTarget, server: oauth.AuthorizationServer): K
   return { id, secret, authMethod: isPost ? 'client_secret_post' : 'client_secret_basic' };
 }
 
-interface Registering extends Pick<SignInServices, 'clock' | 'log'> {
+interface Registering extends Pick<SignInServices, 'clock'> {
   readonly reach: Reach;
   readonly way: SignInWay;
   readonly callbackPort?: number | undefined;
 }
 
 /**
- * The client to sign in with: registers one where that was chosen or its server has forgotten it, and renews a registration whose
- * secret ends within a day, or that allows too little. Errors as
- * `registerClient`.
+ * The client to sign in with: registers one where that was chosen, where its server has forgotten it, or where its secret ends within a
+ * day or it was registered for too little. It is not renewed then: what is kept has to go on with the old one until this
+ * sign-in holds. Errors as `registerClient`.
  */
 export async function readyClient(
   chosen: ChosenClient,
   found: Discovered,
-  { reach, way, callbackPort, clock, log }: Registering,
+  { reach, way, callbackPort, clock }: Registering,
 ): Promise<KeptClient> {
-  const registration = { server: found.server, way, scopes: found.scopes, callbackPort };
   const { client } = chosen;
-  if (client === undefined) return registerClient(registration, reach);
-  const { secretExpiresAt: end = Infinity, scopes: allowed } = client.registered ?? {};
-  // A server shows its own page for a client that it does not know, and nobody would come back from there.
-  if (!(await isRegistered(client, reach))) return registerClient(registration, reach);
+  const { secretExpiresAt: end = Infinity, scopes: allowed } = client?.registered ?? {};
   const isEnough = allowed === undefined || found.scopes.every((one) => allowed.includes(one));
-  if (isEnough && end - clock.now() > DAY_MS) return client;
-  try {
-    return await renewClient(client, registration, reach);
-  } catch (error) {
-    if (!(error instanceof SkepError)) throw error;
-    log.info({ issuer: found.server.issuer, reason: error.message }, 'the client is registered anew');
-    return registerClient(registration, reach);
-  }
+  // A server shows its own page for a client that it does not know, and nobody would come back from there.
+  if (client !== undefined && isEnough && end - clock.now() > DAY_MS && (await isRegistered(client, reach)))
+    return client;
+  return registerClient({ server: found.server, way, scopes: found.scopes, callbackPort }, reach);
 }
 
 /** How a client proves at the token endpoint who it is. Fails with `auth/client-refused` where it lacks what it needs for that. */

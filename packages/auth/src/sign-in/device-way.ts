@@ -20,6 +20,8 @@ interface Way {
 /** RFC 8628 §3.2 and §3.5. */
 const INTERVAL_S = 5;
 const MAX_LIFE_S = 3_600;
+/** The server says how often it is asked, the person how long. */
+const MAX_INTERVAL_S = 60;
 
 /**
  * Device grant (RFC 8628): shows a code, which a person types elsewhere, and asks until that was done. Fails with `auth/no-person`,
@@ -55,7 +57,8 @@ export async function signInByDevice({ target, found, chosen, reach, services }:
   };
   let intervalS = code.interval ?? INTERVAL_S;
   for (;;) {
-    await clock.sleep(intervalS * 1_000, signal);
+    const wait = Math.min(Math.max(1, intervalS), MAX_INTERVAL_S) * 1_000;
+    await clock.sleep(Math.min(wait, until - clock.now()), signal);
     if (clock.now() >= until)
       throw new SkepError('auth/sign-in-timeout', { message: 'nobody typed the code in time' });
     try {

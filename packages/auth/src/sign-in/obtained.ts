@@ -10,6 +10,8 @@ import type { Reach } from './reach.ts';
 
 /** Where a server does not say how long its token is good. */
 const USUAL_LIFE_S = 3_600;
+/** Ten years: later times are none that can be written down. */
+const MAX_LIFE_S = 315_360_000;
 
 type Tokens = Pick<KeptSignIn, 'accessToken' | 'obtainedAt' | 'expiresAt' | 'refreshToken' | 'subject'> & {
   readonly scopes: readonly string[];
@@ -38,7 +40,7 @@ export function tokensOf(answer: oauth.TokenEndpointResponse, { now, asked, isBo
   return {
     accessToken,
     obtainedAt: now,
-    expiresAt: now + life * 1_000,
+    expiresAt: now + Math.min(life, MAX_LIFE_S) * 1_000,
     refreshToken,
     scopes: scopesOf(answer.scope) ?? asked,
     subject: oauth.getValidatedIdTokenClaims(answer)?.sub,

@@ -79,7 +79,7 @@ export interface KeptClient {
   readonly id: string;
   readonly secret?: string | undefined;
   readonly authMethod: AuthMethod;
-  /** Where the client was registered for this sign-in (RFC 7591); what RFC 7592 needs to renew it. */
+  /** Where the client was registered for this sign-in (RFC 7591); what RFC 7592 needs to ask for it. */
   readonly registered?:
     | {
         readonly uri?: string | undefined;

@@ -44,7 +44,7 @@ export function openReach(
   const mayBePrivate = may?.resource === true || (may?.issuer === true && named.length > 0);
   // Nobody but the operator names who vouches for the caller.
   const vouches = assertion?.kind === 'identity' ? originOf(assertion.tokenUrl) : undefined;
-  const send: Reach['send'] = (url, request = {}) => {
+  const send: Reach['send'] = async (url, request = {}) => {
     const origin = originOf(url);
     const isOpen = origin === own && !named.includes(own) ? may?.resource === true : mayBePrivate;
     const asking = origin === own ? fetch.resource : fetch.other;

@@ -54,33 +54,6 @@ export async function isRegistered({ registered }: KeptClient, reach: Reach): Pr
   return answer === undefined || !FORGOTTEN.has(answer.status);
 }
 
-/** Renews a registration whose secret ends soon, or that lacks scopes (RFC 7592 §2.2). Fails with `auth/client-refused` where the server does not. */
-export async function renewClient(
-  client: KeptClient,
-  registration: Registration,
-  reach: Reach,
-): Promise<KeptClient> {
-  const { uri, token } = client.registered ?? {};
-  const { server } = registration;
-  if (uri === undefined || token === undefined) throw new SkepError('auth/client-refused');
-  const answer = await reach.send(uri, {
-    method: 'PUT',
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      accept: 'application/json',
-    },
-    body: JSON.stringify({ ...metadataFor(registration), client_id: client.id }),
-  });
-  const body = parsedJson(await answer.text());
-  if (answer.status !== 200 || !isRecord(body) || body['client_id'] !== client.id)
-    throw new SkepError('auth/client-refused', {
-      message: `"${server.issuer}" did not renew the client: it answered with status ${answer.status}`,
-    });
-  const whole = { registration_access_token: token, registration_client_uri: uri, ...body };
-  return asClient(whole, client.authMethod, registration);
-}
-
 function clientNeeded(server: oauth.AuthorizationServer): SkepError {
   const message = `"${server.issuer}" does not register clients by itself`;
   return new SkepError('auth/client-needed', { message });
@@ -123,7 +96,7 @@ async function asConform(answer: Response): Promise<Response> {
 function asClient(
   body: Readonly<Record<string, unknown>>,
   asked: AuthMethod,
-  { callbackPort, scopes }: Registration,
+  { server, callbackPort, scopes }: Registration,
 ): KeptClient {
   const { client_id: id, client_secret: secret, client_secret_expires_at: end } = body;
   const method = methodOf(body['token_endpoint_auth_method']) ?? asked;
@@ -134,13 +107,18 @@ function asClient(
     secret: method === 'none' ? undefined : text(secret),
     authMethod: method !== 'none' && text(secret) === undefined ? 'none' : method,
     registered: {
-      uri: text(body['registration_client_uri']),
+      uri: addressIn(body['registration_client_uri'], server.registration_endpoint),
       token: text(body['registration_access_token']),
       secretExpiresAt: typeof end === 'number' && end > 0 ? end * 1_000 : undefined,
       callbackPort,
       scopes: scopesOf(text(body['scope'])) ?? (scopes.length === 0 ? undefined : scopes),
     },
   };
+}
+
+/** Some servers write it without their own origin; what is no address is of no use. */
+function addressIn(value: unknown, base: string | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? URL.parse(value, base)?.href : undefined;
 }
 
 function methodOf(value: unknown): AuthMethod | undefined {

@@ -251,6 +251,14 @@ test.each(['file:///etc/passwd', 'javascript:alert(1)', 'ms-settings:x', '\u001B
   },
 );
 
+test('a token that is said to last for ever lasts ten years', async () => {
+  await using world = await startWorld();
+  world.life = Number.MAX_SAFE_INTEGER;
+  const { expiresAt = 0, obtainedAt = 0 } = await browse(world);
+  expect(expiresAt - obtainedAt).toBe(315_360_000_000);
+  expect(new Date(expiresAt).toISOString()).toMatch(/^20/u);
+});
+
 describe('the client identity', () => {
   test('of an earlier sign-in is used again with the same server, on its port', async () => {
     await using world = await startWorld();
@@ -311,36 +319,38 @@ describe('the client identity', () => {
     expect(other.client.id).toMatch(/^client-/u);
   });
 
-  test('is renewed where its secret ends within a day, and registered anew where that fails', async () => {
+  test('whose secret ends within a day is registered anew, and the old one stays as it was', async () => {
     await using world = await startWorld();
     const uri = `${world.server.origin}/register/1`;
     const registered = { uri, token: 'registration-token', secretExpiresAt: Date.now() + 3_600_000 };
     const first = await browse(world);
-    const client = {
-      id: 'old',
-      secret: 'old secret',
-      authMethod: 'client_secret_basic',
-      registered,
-    } as const;
-    world.server.on.set('GET /register/1', () => ({ body: {} }));
-    world.server.on.set('PUT /register/1', ({ body, headers }) => {
-      expect(headers['authorization']).toBe('Bearer registration-token');
-      const whole = {
-        ...(JSON.parse(body) as object),
-        client_secret: 'new secret',
-        client_secret_expires_at: 0,
-      };
-      return { body: { ...whole, token_endpoint_auth_method: 'client_secret_basic' } };
-    });
+    const client = { id: 'old', secret: 's', authMethod: 'client_secret_basic', registered } as const;
     const second = await browse(world, {}, { kept: { ...first, client } });
-    expect(second.client).toMatchObject({
-      id: 'old',
-      secret: 'new secret',
-      registered: { uri, token: 'registration-token' },
-    });
-    world.server.on.set('PUT /register/1', () => ({ status: 403 }));
-    const third = await browse(world, {}, { kept: { ...first, client } });
-    expect(third.client.id).toMatch(/^client-/u);
+    expect(second.client.id).toMatch(/^client-/u);
+    expect(world.server.asked.filter(({ url }) => url.href === uri)).toEqual([]);
+  });
+
+  test.each([
+    ['without an origin', '/register/abc', '/register/abc'],
+    ['that is none', 'http://[', undefined],
+  ])('has an address %s, and is used again', async (_name, told, path) => {
+    await using world = await startWorld();
+    world.server.on.set('POST /register', ({ body }) => ({
+      status: 201,
+      body: {
+        ...(JSON.parse(body) as object),
+        client_id: 'mine',
+        registration_client_uri: told,
+        registration_access_token: 'registration-token',
+      },
+    }));
+    world.server.on.set('GET /register/abc', () => ({ body: {} }));
+    const first = await browse(world);
+    expect(first.client.registered?.uri).toBe(path && `${world.server.origin}${path}`);
+    const broken = { ...first.client, registered: { ...first.client.registered, uri: '/register/abc' } };
+    for (const kept of [first, { ...first, client: broken }])
+      expect((await browse(world, {}, { kept })).client.id).toBe('mine');
+    expect(world.server.of('POST /register')).toHaveLength(1);
   });
 
   test('that its server has forgotten is registered anew before anybody is sent there', async () => {

@@ -23,7 +23,7 @@ export async function signIn(
   const found = await discover(target, way, { ...services, reach });
   const refused = new Set<'cached' | 'document'>();
   for (;;) {
-    const chosen = chooseClient(target, found, { kept: services.kept, refused });
+    const chosen = chooseClient(target, found, { way, kept: services.kept, refused });
     try {
       return await signInAs({ target, way, found, chosen, reach, services });
     } catch (error) {

@@ -4,7 +4,15 @@ import { describe, expect, test } from 'vitest';
 import type { KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
 import { signIn } from './sign-in.ts';
 import { signOut } from './sign-out.ts';
-import { fastClock, servicesWith, startScripted, startWorld, tokens, type World } from './world.fixture.ts';
+import {
+  browsingPerson,
+  fastClock,
+  servicesWith,
+  startScripted,
+  startWorld,
+  tokens,
+  type World,
+} from './world.fixture.ts';
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:';
 
@@ -59,6 +67,37 @@ describe('the device grant', () => {
     });
     const [{ body } = { body: '' }] = world.server.of('POST /register');
     expect(JSON.parse(body)).toMatchObject({ grant_types: [`${GRANT}device_code`, 'refresh_token'] });
+  });
+
+  test.each([
+    ['a day', 86_400, [30_000]],
+    ['more than a timer can', 2_147_484, [30_000]],
+    ['no time', 0.001, Array.from({ length: 30 }, () => 1_000)],
+  ])(
+    'lasts as long as the person says, for a server that is to be asked after %s',
+    async (_name, interval, slept) => {
+      await using world = await startWorld();
+      world.server.on.set('POST /device', () => ({ body: { ...DEVICE, interval } }));
+      world.server.on.set('POST /token', () => ({ status: 400, body: { error: 'authorization_pending' } }));
+      // What the requests take is no part of it.
+      const clock = fastClock(() => 0);
+      const services = { clock, person: { show() {}, showCode() {} }, timeoutMs: 30_000 };
+      await expect(signInBy('device', world, {}, services)).rejects.toMatchObject({
+        code: 'auth/sign-in-timeout',
+      });
+      expect(clock.slept).toEqual(slept);
+    },
+  );
+
+  test('registers a client of its own, which is not that of the browser', async () => {
+    await using world = await startWorld();
+    world.server.on.set('POST /device', () => ({ body: DEVICE }));
+    const services = { clock: fastClock(), person: { show() {}, showCode() {} } };
+    const kept = await signInBy('device', world, {}, services);
+    expect((await signInBy('device', world, {}, { ...services, kept })).client.id).toBe(kept.client.id);
+    const browsing = await signInBy('browser', world, {}, { person: browsingPerson(), kept });
+    expect(browsing.client.id).not.toBe(kept.client.id);
+    expect(browsing.client.registered?.callbackPort).toBeGreaterThan(0);
   });
 
   test.each([

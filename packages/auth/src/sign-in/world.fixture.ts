@@ -229,13 +229,15 @@ export function documents(
 }
 
 /** A clock whose sleeps take no time but are counted as if they did. */
-export function fastClock(): SignInServices['clock'] & { readonly slept: number[] } {
+export function fastClock(
+  time: () => number = Date.now,
+): SignInServices['clock'] & { readonly slept: number[] } {
   const slept: number[] = [];
   let passed = 0;
   return {
     ...systemClock,
     slept,
-    now: () => Date.now() + passed,
+    now: () => time() + passed,
     sleep: async (ms, signal) => {
       signal?.throwIfAborted();
       slept.push(ms);

@@ -17,6 +17,16 @@ test('a timer of more than 24 days does not run at once', async () => {
   expect(ran).toBe(false);
 });
 
+test('a sleep of more than 24 days does not end at once', async () => {
+  const ending = new AbortController();
+  let hasEnded = false;
+  const slept = systemClock.sleep(2 ** 31, ending.signal).then(() => (hasEnded = true));
+  await systemClock.sleep(5);
+  expect(hasEnded).toBe(false);
+  ending.abort(new Error('enough'));
+  await expect(slept).rejects.toThrow('enough');
+});
+
 test('a time is told in UTC', () => {
   expect(utcTime({ now: () => 1_500 })).toBe('1970-01-01T00:00:01.500Z');
 });

@@ -14,7 +14,7 @@ export interface Clock {
   readonly elapsed: () => number;
   readonly after: (delayMs: number, run: () => void) => Timer;
   readonly every: (periodMs: number, run: () => void) => Timer;
-  /** Fails with the reason of the signal when that aborts. */
+  /** Of 24 days at most. Fails with the reason of the signal when that aborts. */
   readonly sleep: Sleep;
 }
 
@@ -46,7 +46,7 @@ export const systemClock: Clock = {
   },
   async sleep(ms, signal) {
     try {
-      await delay(ms, undefined, signal === undefined ? {} : { signal });
+      await delay(Math.min(ms, MAX_TIMER_MS), undefined, signal === undefined ? {} : { signal });
     } catch (error) {
       signal?.throwIfAborted();
       throw error;
