@@ -121,18 +121,17 @@ function withNextStep(error: unknown): unknown {
  */
 export async function signOutElsewhere(
   { name, caPath }: Pick<Elsewhere, 'name' | 'caPath'>,
-  around: SignInAround,
+  around: SecretsSurroundings,
 ): Promise<'out' | 'was-out' | 'kept-there'> {
-  const kept = await signInStore(around).read(signInOfWorkload(name)).catch(unlessDamaged);
+  // Taken out first, under its lock: a refresh meanwhile would leave tokens that nobody withdraws.
+  const kept = await forgetSignIn(name, around);
+  if (kept === undefined) return 'was-out';
   const [{ signOut }, fetch] = await Promise.all([
     import('@skep/auth/sign-in/sign-out.ts'),
     openFetch(caPath),
   ]);
   try {
-    const isOut =
-      kept !== undefined && (await signOut(kept, { fetch, log: silentLog, signal: around.signal }));
-    const wasIn = await forgetSignIn(name, around);
-    if (!wasIn) return 'was-out';
+    const isOut = await signOut(kept, { fetch, log: silentLog, signal: around.signal });
     return isOut ? 'out' : 'kept-there';
   } finally {
     fetch.close();

@@ -80,19 +80,19 @@ export function signInStore(around: SecretsSurroundings): LastingSignInStore {
 /** Ctrl-C ends what somebody waits for, and what is left behind is removed all the same. */
 const FORGET_MS = 30_000;
 
-/** Forgets what is kept of the sign-in to the server of a workload; false where nothing was. Nobody is asked for it. */
+/** Forgets what is kept of the sign-in to the server of a workload, and gives it; undefined where nothing was. Nobody is asked for it. */
 export async function forgetSignIn(
   workload: string,
   { ask: _nobody, ...around }: SecretsSurroundings,
-): Promise<boolean> {
-  if ((await chosenKind(around)) === undefined) return false;
+): Promise<KeptSignIn | undefined> {
+  if ((await chosenKind(around)) === undefined) return undefined;
   const store = signInStore({ ...around, signal: AbortSignal.timeout(FORGET_MS) });
-  let isThere = true;
+  let forgotten: KeptSignIn | undefined;
   await store.change(signInOfWorkload(workload), async (kept) => {
-    isThere = kept !== undefined;
+    forgotten = kept;
     return undefined;
   });
-  return isThere;
+  return forgotten;
 }
 
 type Keeper = Required<Pick<SecretsProvider, 'get' | 'change'>>;

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -108,14 +108,15 @@ test('a refresh that is under way when its workload ends is kept', async () => {
   expect(store.kept.get(KEY)).toMatchObject({ refreshToken: 'refresh-2' });
 });
 
-/** What a token endpoint is asked, which refuses the old refresh token and gives tokens for anything else. */
+/** What a token endpoint is asked, which gives a token each time. */
 async function tokenEndpoint() {
   const asked: URLSearchParams[] = [];
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     asked.push(new URLSearchParams(await text(request)));
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ access_token: `access-${asked.length + 1}`, token_type: 'Bearer' }));
-  });
+  };
+  const server = createServer((request, response) => void answer(request, response));
   onTestFinished(() => void server.close());
   return { asked, url: `http://127.0.0.1:${await listen(server, '127.0.0.1', 0)}/token` };
 }
@@ -151,7 +152,7 @@ test('a store that fails while a server wants more is no unhandled failure', asy
   const { store, token: opening } = opened({}, { log });
   const token = await opening;
   const shown = await token.token();
-  store.change = () => Promise.reject(new TypeError('no such table'));
+  Object.assign(store, { change: () => Promise.reject(new TypeError('no such table')) });
   token.lacking(shown, 'Bearer error="insufficient_scope", scope="b"');
   await expect.poll(() => lines).toContain('what the server wants more could not be kept');
   await token.close();
@@ -163,10 +164,11 @@ test('nobody looks for sign-ins once the workload has ended', async () => {
   await expect(token.token()).rejects.toMatchObject({ code: 'auth/not-signed-in' });
   const read = Promise.withResolvers<undefined>();
   let reads = 0;
-  store.read = () => {
+  const reading = () => {
     reads += 1;
     return read.promise;
   };
+  Object.assign(store, { read: reading });
   clock.pass(10_000);
   expect(reads).toBe(1);
   await token.close();

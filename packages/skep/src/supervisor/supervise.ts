@@ -1,4 +1,3 @@
-import type { SignInState } from '@skep/auth/sign-in/port.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Places } from '@skep/core/files/places.ts';
@@ -6,7 +5,6 @@ import type { Backend, Condition, RemoteToken } from '@skep/proxy/backend/backen
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
 import { headersOf } from '../run-config/header-forward.ts';
-import { isSignedInTo } from '../run-config/remote-auth.ts';
 import { partsOf } from '../run-config/parts.ts';
 import { currentTools } from '../run-config/tools.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
@@ -24,6 +22,7 @@ import { meetServer, readinessOf } from './meet-server.ts';
 import { withLacks } from './lacks.ts';
 import { LOOKED_AT, loweredText, triedNext } from './tried-next.ts';
 import { workloadLogPath } from './remove-workload.ts';
+import { whoIsMissing } from './who-is-missing.ts';
 import { crashedAtStart, lastLines, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
 import { LEARNS_LABEL } from './workload-spec.ts';
@@ -180,17 +179,6 @@ function conditionRecord(
 
 function retryingText({ name }: RunConfig): string {
   return `the token of the server cannot be refreshed now, and is tried again; see skep logs --proxy ${name}`;
-}
-
-/** What a person does about a server elsewhere that does not know who asks. */
-function whoIsMissing(config: RunConfig, token?: SignInState): string {
-  const { name, remote_auth_config: auth } = config;
-  if (isSignedInTo(config) && token === 'running')
-    return `the server refuses the token of whoever is signed in, who may not be allowed to use it: skep auth login ${name}, as somebody who is`;
-  if (isSignedInTo(config)) return `nobody is signed in to the server: skep auth login ${name}`;
-  if (auth !== undefined)
-    return `the server refuses the bearer token: remove the workload with skep rm ${name}, and run it with a new one`;
-  return `the server wants to know who asks: give it a header with --remote-forward-headers-secret; see skep logs --proxy ${name}`;
 }
 
 interface Front {
