@@ -191,6 +191,24 @@ describe('skep login', () => {
     expect(renewals()).toBe(before + 1);
   });
 
+  test('says that a sign-in has expired which cannot be renewed', async () => {
+    const user = await userAs('alice');
+    idp.tokenLifeMs = idp.refreshLifeMs = 1_000;
+    try {
+      await signIn(user);
+    } finally {
+      [idp.tokenLifeMs, idp.refreshLifeMs] = [300_000, 3_600_000];
+    }
+    const search = async () => (await user.skep(['search', 'weather'])).stderr;
+    await expect
+      .poll(search, { timeout: 30_000 })
+      .toContain(
+        `your sign-in to ${host()}/registry/acme has expired; sign in again with skep login ${registry.open}`,
+      );
+    await signIn(user);
+    expect(await output(user, 'search weather')).toContain('com.example/weather');
+  });
+
   test('forgets at logout what proves who one is, and shows nothing of the catalogue after it', async () => {
     const user = await userAs('alice');
     await signIn(user);
