@@ -216,4 +216,9 @@ export const SCENARIOS: Scenarios = {
     403: { as: 'reader', query: 'claims=%7B%7D' },
     404: { query: 'registry=absent' },
   },
+  explainPublish: {
+    200: { as: 'reader', body: { server: entry(), claims } },
+    400: { body: {} },
+    404: { query: 'registry=absent', body: { server: entry(), claims } },
+  },
 };

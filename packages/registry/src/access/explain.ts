@@ -1,10 +1,11 @@
 import { ROLES, type Role, type RoleTrace, type RuleMismatch } from '@skep/auth/claims/roles.ts';
-import type { UncoveredClaim } from '@skep/auth/claims/covers.ts';
+import type { ArrayMatch, UncoveredClaim } from '@skep/auth/claims/covers.ts';
 import { decideRead } from './admin-scope.ts';
 import { type Authority, type CallerRecord, describeCaller, modeOf } from './authority.ts';
 import { storedClaims, type ClaimSet } from './claim-set.ts';
-import type { AllowReason, Decision, Deny } from './decision.ts';
+import { firstRefusal, type AllowReason, type Decision, type Deny } from './decision.ts';
 import { decideGate, decideRole } from './gate.ts';
+import { decidePublish, type PublishRequest } from './publish-rules.ts';
 import { decideVisibility } from './visibility.ts';
 
 /** A decision in words: why it fell, and what would change it. For `skep-registry explain`, never for a refused caller. */
@@ -138,6 +139,8 @@ export interface AccessFacts {
   readonly registry?: Labelled;
   readonly source?: Labelled;
   readonly entry?: { readonly name: string; readonly copies: readonly EntryCopy[] };
+  /** What somebody would publish, at the door of `registry` where there is one. */
+  readonly publish?: { readonly shown: string; readonly request: PublishRequest };
 }
 
 /** One source's entry of the name. */
@@ -148,8 +151,8 @@ export interface EntryCopy {
 
 /** One decision about a caller, in words. */
 interface AccessFinding extends Explanation {
-  readonly layer: 'role' | 'registry' | 'source' | 'entry';
-  /** The role, registry, source or entry that it is about. */
+  readonly layer: 'role' | 'registry' | 'source' | 'entry' | 'publish';
+  /** The role, registry, source, entry or version that it is about. */
   readonly subject: string;
   /** Of an entry: whose copy. */
   readonly source?: string;
@@ -162,15 +165,17 @@ export interface AccessReport {
   readonly mode: 'anonymous' | 'auth-only' | 'full';
   readonly caller: CallerRecord;
   readonly findings: readonly AccessFinding[];
+  /** Of a publish in mode `full`: whether readers need all of several values of one claim, or any. */
+  readonly arrayMatch?: ArrayMatch;
 }
 
 /**
  * What the enforcing functions say about a caller, layer by layer (docs/behaviour/registry.md#order-of-checks): roles,
- * the registry's gate, the source as the admin API scopes it, and every copy of the entry.
+ * the registry's gate, the source as the admin API scopes it, every copy of the entry, and a publish as all that is asked of it.
  */
 export function accessReport(
   authority: Authority,
-  { registry, source, entry }: AccessFacts,
+  { registry, source, entry, publish }: AccessFacts,
   shown: Shown = 'values',
 ): AccessReport {
   const found = (about: Pick<AccessFinding, 'layer' | 'subject' | 'source'>, decision: Decision) => ({
@@ -197,9 +202,20 @@ export function accessReport(
     // Copies shadow each other within a registry only.
     if (allowed && registry !== undefined) served ??= copy.source;
   }
+  if (publish !== undefined) {
+    const decision = firstRefusal([
+      () => decideRole(authority, 'manageEntries'),
+      ...(registry === undefined ? [] : [() => decideGate(authority, storedClaims(registry.claims))]),
+      () => decidePublish(authority, publish.request),
+    ]);
+    findings.push(found({ layer: 'publish', subject: publish.shown }, decision));
+  }
   return {
     mode: modeOf(authority).kind,
     caller: authority.kind === 'anonymous' ? { subject: '', roles: [] } : describeCaller(authority),
     findings,
+    ...(publish === undefined || authority.kind !== 'full'
+      ? {}
+      : { arrayMatch: authority.switches.arrayMatch }),
   };
 }

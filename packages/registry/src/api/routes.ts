@@ -4,7 +4,7 @@ import {
   getEntryClaims,
   putEntryClaims,
 } from './admin/entries/entry-routes.ts';
-import { explainAccess } from './admin/explain/explain-route.ts';
+import { explainAccess, explainPublish } from './admin/explain/explain-route.ts';
 import { OFFICIAL_ROUTES } from './admin/official/official-routes.ts';
 import { publish, publishToRegistry } from './admin/publish/publish.ts';
 import { REGISTRY_ROUTES } from './admin/registries/registry-routes.ts';
@@ -26,6 +26,7 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...SOURCE_ROUTES,
   ...REGISTRY_ROUTES,
   explainAccess,
+  explainPublish,
 ];
 
 const openApi = plainRoute({

@@ -156,14 +156,16 @@ describe('skep publish', () => {
 });
 
 describe('skep publish --dry-run', () => {
-  const report = (mode: string, findings: readonly object[] = []): object => ({
+  const report = (mode: string, findings: readonly object[], more: object): object => ({
     mode,
     caller: { subject: 'paula', roles: [] },
     findings,
+    ...more,
   });
-  const governed = (mode: string, findings?: readonly object[]) => {
+  const PASSED = [{ layer: 'publish', subject: 'io.acme/weather@1.0.0', allowed: true }];
+  const governed = (mode: string, findings: readonly object[] = PASSED, more: object = {}) => {
     return ({ line }: SeenRequest): ScriptedAnswer => {
-      if (line === 'GET /v1/explain?registry=data') return [200, report(mode, findings)];
+      if (line === 'POST /v1/explain?registry=data') return [200, report(mode, findings, more)];
       return line === 'GET /v1/registries/data'
         ? [200, { name: 'data', claims: { org: 'acme' } }]
         : undefined;
@@ -174,9 +176,10 @@ describe('skep publish --dry-run', () => {
     ['full', '', 'super-admins only, because it has no claims; give them with --claim'],
     ['full', ' --claim team=data', 'super-admins, and who holds org=acme and team=data'],
     ['full', ' --claim org=acme', 'super-admins, and who holds org=acme'],
+    ['full', ' --claim t=a --claim t=b', 'super-admins, and who holds org=acme and t=a and t=b'],
     ['auth-only', ' --claim team=data', 'everyone who is signed in'],
     ['anonymous', '', 'everyone'],
-  ])('in mode %s with "%s" says who would see it, and sends nothing', async (mode, claims, seenBy) => {
+  ])('in mode %s with "%s" says who would see it, and publishes nothing', async (mode, claims, seenBy) => {
     const skep = await withDocument();
     const { address, seen } = await registryServer(governed(mode));
     const out = await skep.output(
@@ -186,20 +189,58 @@ describe('skep publish --dry-run', () => {
       'io.acme/weather 1.0.0 is a valid server document\n' +
         `data at ${new URL(address).host} takes it from paula\nWho would see it: ${seenBy}\n`,
     );
-    expect(seen.filter(({ line }) => !line.startsWith('GET '))).toEqual([]);
+    expect(seen.map(({ line }) => line)).toEqual([
+      'POST /v1/explain?registry=data',
+      'GET /v1/registries/data',
+    ]);
+  });
+
+  test('has the registry decide about the document and the claims', async () => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(governed('full'));
+    await skep.output(
+      `publish --dry-run --registry ${address}/registry/data --allow-private-ip --claim a=b`,
+    );
+    expect(seen[0]?.body).toBe(`{"server":${TEXT.trim()},"claims":{"a":"b"}}`);
+  });
+
+  test('says that one of several values is enough where it is', async () => {
+    const skep = await withDocument();
+    const { address } = await registryServer(governed('full', PASSED, { arrayMatch: 'any' }));
+    const line = `publish --dry-run --registry ${address}/registry/data --allow-private-ip`;
+    expect(await skep.output(`${line} --claim team=a --claim team=b`)).toContain(
+      'who holds org=acme and (team=a or team=b)\n',
+    );
   });
 
   test.each([
     ['role', 'manageEntries', 'you lack the role manageEntries: no rule grants it'],
     ['registry', 'data', 'you do not pass the gate of data: no rule grants it'],
+    ['entry', 'other', 'no rule grants it (it takes: another version)'],
   ])('fails where the %s %s would refuse it', async (layer, subject, said) => {
     const skep = await withDocument();
-    const findings = [{ layer, subject, allowed: false, because: 'no rule grants it' }];
+    const refusal = { allowed: false, because: 'no rule grants it', remedy: 'another version' };
+    const findings = [
+      { ...refusal, layer, subject },
+      { ...refusal, layer: 'publish', subject: 'io.acme/weather@1.0.0' },
+    ];
     const { address } = await registryServer(governed('full', findings));
-    const { status, err } = await skep.run(
+    const { status, out, err } = await skep.run(
       `publish --dry-run --registry ${address}/registry/data --allow-private-ip`,
     );
     expect([status, err]).toEqual([1, expect.stringContaining(`would refuse it: ${said}`)]);
+    expect(out).not.toContain('takes it');
+  });
+
+  test.each([
+    [[400, { error: 'invalid version: it is a range' }], 'does not take it: invalid version: it is a range'],
+    [[404, { error: 'no such endpoint' }], 'there is no registry at '],
+  ] as const)('fails in the words of the registry: %j', async (answer, said) => {
+    const skep = await withDocument();
+    const { address } = await registryServer(() => answer);
+    expect(
+      await skep.refusal(`publish --dry-run --registry ${address}/registry/data --allow-private-ip`),
+    ).toContain(said);
   });
 
   test('fails with all that the official schema finds', async () => {
@@ -211,7 +252,9 @@ describe('skep publish --dry-run', () => {
 
   test('says that other registries do not tell, and does without any', async () => {
     const skep = await withDocument();
-    const { address } = await registryServer(() => undefined);
+    const { address } = await registryServer(({ line }) =>
+      line.startsWith('GET /v0.1/servers') ? [200, { servers: [], metadata: { count: 0 } }] : undefined,
+    );
     const { status, err } = await skep.run(`publish --dry-run --registry ${address} --allow-private-ip`);
     expect([status, err]).toEqual([0, `${new URL(address).host} does not tell who would see it\n`]);
     expect((await skep.run('publish --dry-run')).err).toContain('no registry is in use');

@@ -36,7 +36,7 @@ export const publish = defineCommand({
       flag(
         'list',
         'claim',
-        'What readers must hold, as name=value; all of several values with several flags',
+        'What readers must hold, as name=value; several values with several flags',
         {
           placeholder: 'name=value',
         },
@@ -120,7 +120,7 @@ interface Trial {
   readonly shown: string;
 }
 
-/** Fails with `publish/invalid-document` and `access/forbidden`, so that a pipeline stops. */
+/** Fails where publishing would, so that a pipeline stops; with `publish/invalid-document` also where that would warn. */
 async function tryOut(
   publication: Publication,
   { claims, flags, shown }: Trial,
@@ -141,7 +141,7 @@ async function tryOut(
   }
   try {
     const where = shownServer(door.address.server);
-    const outlook = await outlookAt(door, claims);
+    const outlook = await outlookAt(door, publication, claims);
     if (outlook === undefined) {
       terminal.err(`${where} does not tell who would see it\n`);
       return;

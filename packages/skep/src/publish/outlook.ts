@@ -1,9 +1,8 @@
-import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
-import { statusOf } from '@skep/core/fetch/client.ts';
-import type { Door, PublishClaims } from './registry-doors.ts';
+import type { Publication } from './document.ts';
+import { decisionAt, hasNoEndpoint, type Door, type PublishClaims } from './registry-doors.ts';
 
-/** What publishing would come to, as far as the registry tells without taking anything. */
+/** What publishing would come to, in the words of the registry. */
 export interface PublishOutlook {
   /** Who would see it, in words. */
   readonly seenBy: string;
@@ -14,63 +13,71 @@ export interface PublishOutlook {
 }
 
 /**
- * Asks a registry of Skep what it makes of the caller (`GET /v1/explain`) and which claims its gate asks for; undefined for
- * any other registry. Fails as `RegistryServer.ask`.
+ * Has a registry of Skep decide about a publish without storing it (`POST /v1/explain`), and asks which claims its gate asks
+ * for; undefined for any other registry. Fails as `decisionAt`.
  */
 export async function outlookAt(
-  { address, registry, signal }: Door,
+  door: Door,
+  publication: Publication,
   claims: PublishClaims | undefined,
 ): Promise<PublishOutlook | undefined> {
-  const { server, name } = address;
-  const query = name === undefined ? '' : `?registry=${encodeURIComponent(name)}`;
-  const report = await registry.ask({ url: `${server}/v1/explain${query}`, signal }).catch(unlessAbsent);
-  if (!isRecord(report)) return undefined;
-  const gate =
-    name === undefined
-      ? undefined
-      : await registry
-          .ask({ url: `${server}/v1/registries/${encodeURIComponent(name)}`, signal })
-          .catch(unlessAbsent);
-  const { mode, caller, findings } = report;
+  const report = await decisionAt(door, publication, claims);
+  const { mode, caller, findings, arrayMatch } = isRecord(report) ? report : {};
+  const decided = (Array.isArray(findings) ? findings : []).filter(isRecord);
+  const decision = decided.find(({ layer }) => layer === 'publish');
+  if (decision === undefined) return undefined;
   const subject = isRecord(caller) && typeof caller['subject'] === 'string' ? caller['subject'] : '';
-  const refusal = refusalIn(findings);
+  const match = arrayMatch === 'any' ? ' or ' : ' and ';
   return {
-    seenBy: seenBy(mode, claims, isRecord(gate) ? gate['claims'] : undefined),
+    seenBy: seenBy(mode, [...(await gateOf(door)), ...Object.entries(claims ?? {})], { claims, match }),
     ...(subject === '' ? {} : { subject }),
-    ...(refusal === undefined ? {} : { refusal }),
+    ...(decision['allowed'] === true ? {} : { refusal: refusalIn(decision, decided) }),
   };
 }
 
-function unlessAbsent(error: unknown): undefined {
-  const status = statusOf(error) ?? 500;
-  if ([400, 404, 405].includes(status) || hasCode(error, 'fetch/not-json')) return;
-  throw error;
+async function gateOf({ address, registry, signal }: Door): Promise<readonly Claim[]> {
+  const { server, name } = address;
+  if (name === undefined) return [];
+  const url = `${server}/v1/registries/${encodeURIComponent(name)}`;
+  const gate = await registry.ask({ url, signal }).catch((error: unknown) => {
+    if (!hasNoEndpoint(error)) throw error;
+  });
+  const claims = isRecord(gate) ? gate['claims'] : undefined;
+  return Object.entries(isRecord(claims) ? claims : {});
 }
 
-/** The role to publish with and the gate must both be passed. */
-function refusalIn(findings: unknown): string | undefined {
-  const all = Array.isArray(findings) ? findings.filter(isRecord) : [];
-  const refused = all.find(
+/** The role and the gate are named where they refuse; all else says itself what it is about. */
+function refusalIn(
+  { because, remedy }: Readonly<Record<string, unknown>>,
+  decided: readonly Readonly<Record<string, unknown>>[],
+): string {
+  const first = decided.find(
     ({ layer, subject, allowed }) =>
       allowed === false && (layer === 'registry' || (layer === 'role' && subject === 'manageEntries')),
   );
-  if (refused === undefined) return undefined;
-  const { layer, subject, because } = refused;
-  return layer === 'role'
-    ? `you lack the role ${String(subject)}: ${String(because)}`
-    : `you do not pass the gate of ${String(subject)}: ${String(because)}`;
+  const what = first && (first['layer'] === 'role' ? 'you lack the role' : 'you do not pass the gate of');
+  const where = what === undefined ? '' : `${what} ${String(first?.['subject'])}: `;
+  return `${where}${String(because)}${typeof remedy === 'string' ? ` (it takes: ${remedy})` : ''}`;
 }
 
-function seenBy(mode: unknown, claims: PublishClaims | undefined, gate: unknown): string {
+type Claim = readonly [name: string, value: unknown];
+
+function seenBy(
+  mode: unknown,
+  needed: readonly Claim[],
+  { claims, match }: { readonly claims: PublishClaims | undefined; readonly match: string },
+): string {
   if (mode === 'anonymous') return 'everyone';
   if (mode === 'auth-only') return 'everyone who is signed in';
-  const own = Object.entries(claims ?? {});
-  if (own.length === 0) return 'super-admins only, because it has no claims; give them with --claim';
-  const needed = [...Object.entries(isRecord(gate) ? gate : {}), ...own];
-  return `super-admins, and who holds ${[...new Set(needed.map(shownClaim))].join(' and ')}`;
+  if (Object.keys(claims ?? {}).length === 0)
+    return 'super-admins only, because it has no claims; give them with --claim';
+  const shown = [...new Set(needed.map((claim) => shownClaim(claim, match)))];
+  return `super-admins, and who holds ${shown.join(' and ')}`;
 }
 
-function shownClaim([name, value]: readonly [string, unknown]): string {
-  const values = (Array.isArray(value) ? value : [value]).map(String);
-  return values.length === 0 ? name : values.map((one) => `${name}=${one}`).join(' and ');
+/** Of several values readers need all, or any: the registry says which. */
+function shownClaim([name, value]: Claim, match: string): string {
+  const values = (Array.isArray(value) ? value : [value]).map((one) => `${name}=${String(one)}`);
+  if (values.length === 0) return name;
+  return values.length > 1 && match === ' or ' ? `(${values.join(match)})` : values.join(match);
 }

@@ -26,7 +26,7 @@ export async function publishAt(
   publication: Publication,
   claims: PublishClaims | undefined,
 ): Promise<string> {
-  const wrapped = `{"${publication.kind}":${publication.text}${claims === undefined ? '' : `,"claims":${JSON.stringify(claims)}`}}`;
+  const wrapped = wrappedBody(publication, claims);
   // The form that every registry of the official API understands.
   const plain = publication.kind === 'server' && claims === undefined ? publication.text : wrapped;
   const { server, name } = door.address;
@@ -37,6 +37,48 @@ export async function publishAt(
     await ask(door, { method: 'POST', url: `${server}/v1/entries`, body: wrapped });
   }
   return name === undefined ? shownServer(server) : `${name} at ${shownServer(server)}`;
+}
+
+/** The body that doors of Skep's registries take for every kind; the document stands in it byte for byte. */
+function wrappedBody({ kind, text }: Publication, claims: PublishClaims | undefined): string {
+  return `{"${kind}":${text}${claims === undefined ? '' : `,"claims":${JSON.stringify(claims)}`}}`;
+}
+
+/**
+ * What a registry of Skep would decide about `publishAt`, which stores nothing; undefined where the registry is another one.
+ * Fails as `publishAt`, and with `registry/not-found` where nothing answers as a registry.
+ */
+export async function decisionAt(
+  door: Door,
+  publication: Publication,
+  claims: PublishClaims | undefined,
+): Promise<unknown> {
+  const { registry, signal, address } = door;
+  const { server, name } = address;
+  const query = name === undefined ? '' : `?registry=${encodeURIComponent(name)}`;
+  const body = wrappedBody(publication, claims);
+  try {
+    return await registry.ask({ method: 'POST', url: `${server}/v1/explain${query}`, body, signal });
+  } catch (error) {
+    if (!hasNoEndpoint(error)) throw asRefusal(error, server);
+  }
+  const api = apiOf(address);
+  try {
+    await registry.ask({ url: `${api}/v0.1/servers?limit=1`, signal });
+  } catch (error) {
+    if (!hasNoEndpoint(error)) throw error;
+    throw new SkepError('registry/not-found', {
+      message: `there is no registry at ${shownServer(api)}`,
+      hint: 'check its address; skep whoami lists the registries that are there',
+      cause: error,
+    });
+  }
+  return undefined;
+}
+
+/** True where an address does not know what it is asked. */
+export function hasNoEndpoint(error: unknown): boolean {
+  return [404, 405, 501].includes(statusOf(error) ?? 0) || hasCode(error, 'fetch/not-json');
 }
 
 /** Deletes one version. Fails as `publishAt`. */

@@ -114,6 +114,11 @@ const ROWS: readonly (readonly [title: string, operation: Operation, statuses: S
   ['what is on the internal listener', ['GET', '/health'], [404, 401, 404, 401, 404, 404, 404]],
   ['metrics', ['GET', '/metrics'], [404, 401, 404, 401, 404, 404, 404]],
   ['explain about oneself', ['GET', '/v1/explain'], [200, 401, 200, 401, 200, 200, 200]],
+  [
+    'explain a publish',
+    ['POST', '/v1/explain', { server: server('3'), claims: ACME }],
+    [200, 401, 200, 401, 200, 200, 200],
+  ],
   ['an unknown path', ['GET', '/v1/unknown'], [404, 401, 404, 401, 404, 404, 404]],
 ];
 

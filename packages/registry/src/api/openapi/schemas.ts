@@ -211,7 +211,7 @@ const ADMIN_SCHEMAS = {
     caller: ref('Caller'),
     findings: list(
       object({
-        layer: { enum: ['role', 'registry', 'source', 'entry'] },
+        layer: { enum: ['role', 'registry', 'source', 'entry', 'publish'] },
         subject: text,
         'source?': { ...text, description: 'Of an entry: whose copy' },
         allowed: flag,
@@ -222,6 +222,10 @@ const ADMIN_SCHEMAS = {
         'shadowedBy?': { ...text, description: 'Whose copy is served instead' },
       }),
     ),
+    'arrayMatch?': {
+      enum: ['all', 'any'],
+      description: 'Of a publish: which of several values of one claim readers need',
+    },
   }),
 };
 

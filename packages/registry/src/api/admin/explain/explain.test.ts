@@ -154,6 +154,49 @@ test('says in anonymous mode that nothing is checked', async () => {
   await open.close();
 });
 
+describe('a publish', () => {
+  const server = { name: 'io.acme/x', version: '2', description: 'd' };
+  const claims = { team: ['a', 'platform'] };
+  const strict = { requirePublishClaims: true, managedSourceGate: true } as const;
+
+  test.each<[why: string, as: CallerName, path: string, body: object]>([
+    ['a new version', 'root', '', { server, claims }],
+    ['a version that is taken', 'root', '', { server: { ...server, version: '1' }, claims }],
+    ['other claims than the first version', 'root', '/registry/open', { server, claims: { team: 'a' } }],
+    ['claims that the publisher does not hold', 'writer', '', { server, claims: { team: 'hr' } }],
+    ['what is new', 'writer', '/registry/open', { server: { ...server, name: 'io.acme/n' } }],
+    ['a registry with a closed gate', 'writer', '/registry/foreign-all', { server, claims }],
+    ['a registry without managed source', 'root', '/registry/synced', { server, claims }],
+    ['a publisher without role', 'reader', '', { server, claims: { team: 'platform' } }],
+    ['a version that is none', 'root', '', { server: { ...server, version: '^1' }, claims }],
+    ['claims that are none', 'root', '', { server, claims: { team: 5 } }],
+    ['an unknown registry', 'root', '/registry/absent', { server, claims }],
+  ])('is decided as publishing decides it, and not stored: %s', async (_, as, path, body) => {
+    for (const switches of [{}, strict]) {
+      const one = await adminUnderTest({ switches });
+      await one.send('POST', '/v1/entries', { body: { server: { ...server, version: '1' }, claims } });
+      const before = await one.state();
+      const query = path.replace('/registry/', '?registry=');
+      const told = await one.send('POST', `/v1/explain${query}`, { as, body });
+      expect(await one.state()).toBe(before);
+      const url = path === '' ? '/v1/entries' : `${path}/v0.1/publish`;
+      const { statusCode } = await one.send('POST', url, { as, body });
+      const { findings = [] } = told.json();
+      const finding = findings.find(({ layer }) => layer === 'publish');
+      expect([200, statusCode]).toContain(told.statusCode);
+      expect(finding?.allowed ?? false).toBe(statusCode === 201);
+      await one.close();
+    }
+  });
+
+  test.each(['all', 'any'] as const)('tells that readers need %s of several values', async (arrayMatch) => {
+    const one = await adminUnderTest({ switches: { arrayMatch } });
+    const report = (await one.send('POST', '/v1/explain', { as: 'root', body: { server, claims } })).json();
+    expect(report).toMatchObject({ arrayMatch });
+    await one.close();
+  });
+});
+
 describe('a source whose entries a caller may see, but not the source', () => {
   const OTHER = '{"org":["other"]}';
   const hidden = source('internal', { kind: 'managed', config: '{}', interval: null, claims: OTHER });
