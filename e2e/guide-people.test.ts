@@ -121,7 +121,15 @@ describe('the guide "Publish from a pipeline"', async () => {
     expect([again.code, again.said]).toEqual([1, expect.stringContaining('version already exists')]);
   });
 
-  test('has a workflow that runs those blocks', () => {
-    expect(page('yaml')).toContain('sh ./publish.sh');
+  test('as one script publishes nothing after a check that failed', async () => {
+    const { description: _, ...invalid } = JSON.parse(page('json')) as Readonly<Record<string, string>>;
+    await folder.write('server.json', JSON.stringify({ ...invalid, version: '9.9.9' }));
+    const { said, code } = await shell(`${page('sh', 'curl')}\n${page('sh', 'SKEP_TOKEN_FILE')}`);
+    expect([said, code]).toEqual([expect.stringContaining('not valid by the official schema'), 1]);
+    expect(said).not.toContain('Published');
+  });
+
+  test('has a workflow that installs Skep and runs those blocks', () => {
+    expect(page('yaml')).toMatch(/npm install --global .*[^]*sh \.\/publish\.sh/);
   });
 });
