@@ -61,7 +61,9 @@ interface Outcome {
 
 /** What a line of a page does in a shell of the folder. */
 function shell(line: string): Promise<Outcome> {
-  const own = line.replaceAll('localhost:8080', address).replaceAll('https://idp.example.com', idp.issuer);
+  const own = line
+    .replaceAll('localhost:8080', address)
+    .replaceAll(/https:\/\/idp\.example\.com(?:\/realms\/acme)?/g, idp.issuer);
   const env = {
     ...paula.env,
     PATH: `${folder.path}:${path.dirname(process.execPath)}:${paula.env['PATH'] ?? ''}`,

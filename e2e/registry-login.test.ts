@@ -122,7 +122,7 @@ const host = (): string => new URL(registry.open).host;
 
 /** Signs in by the browser, on a port that no other test has. */
 async function signIn(user: TestUser, more = 'acme'): Promise<string> {
-  const line = `login ${registry.open} ${more} --allow-private-ip --callback-port ${await freePort()}`;
+  const line = `login --issuer ${idp.issuer} ${registry.open} ${more} --allow-private-ip --callback-port ${await freePort()}`;
   return output(user, line.replaceAll(/ +/g, ' '));
 }
 
@@ -143,7 +143,7 @@ describe('skep login', () => {
 
   test('lists the registries of which none was named, and takes one that is named later without another sign-in', async () => {
     const user = await userAs('alice');
-    const line = `login ${registry.open} --allow-private-ip --callback-port ${await freePort()}`;
+    const line = `login --issuer ${idp.issuer} ${registry.open} --allow-private-ip --callback-port ${await freePort()}`;
     const { code, stderr } = await user.skep(line.split(' '));
     expect([code, stderr]).toEqual([
       0,
@@ -158,7 +158,9 @@ describe('skep login', () => {
 
   test('signs in by a code on another machine', async () => {
     const user = await userAs('alice');
-    const child = user.start(`login --device ${registry.open} acme --allow-private-ip`.split(' '));
+    const child = user.start(
+      `login --issuer ${idp.issuer} --device ${registry.open} acme --allow-private-ip`.split(' '),
+    );
     const done = ended(child);
     const [whole = ''] = /http:\/\/\S+user_code=\S+/.exec(await printed(child, 'user_code=')) ?? [];
     await idp.visit(whole, 'alice');
@@ -171,7 +173,7 @@ describe('skep login', () => {
     const secret = await folder.write('client-secret', PIPELINE.secret);
     await output(
       user,
-      `login ${registry.open} acme --allow-private-ip --client-id ${PIPELINE.id} --client-secret-file ${secret} --scopes mcp`,
+      `login --issuer ${idp.issuer} ${registry.open} acme --allow-private-ip --client-id ${PIPELINE.id} --client-secret-file ${secret} --scopes mcp`,
     );
     expect(await output(user, 'whoami')).toContain('manageEntries');
   });
@@ -228,7 +230,7 @@ describe('skep login', () => {
 
   test('gives another the words of the gate, and no registry that is not theirs', async () => {
     const user = await userAs('bob');
-    const line = `login ${registry.open} acme --allow-private-ip --callback-port ${await freePort()}`;
+    const line = `login --issuer ${idp.issuer} ${registry.open} acme --allow-private-ip --callback-port ${await freePort()}`;
     expect((await user.skep(line.split(' '))).stderr).toContain(`${host()} has no registry "acme" for you`);
     expect(
       await refusal(user, `config set-registry ${registry.open}/registry/acme --allow-private-ip`),
@@ -237,7 +239,7 @@ describe('skep login', () => {
 
   test('leaves what proves who one is in the sealed store, and nowhere else', async () => {
     const user = await userAs('paula');
-    const args = `login ${registry.open} acme --allow-private-ip --debug --callback-port ${await freePort()}`;
+    const args = `login --issuer ${idp.issuer} ${registry.open} acme --allow-private-ip --debug --callback-port ${await freePort()}`;
     const said = await user.skep(args.split(' '));
     expect(said.code).toBe(0);
     const all: [string, string][] = [

@@ -161,6 +161,10 @@ export interface SignInServices {
   readonly challenge?: string | undefined;
   /** An earlier sign-in to the same target: its registration is used again. */
   readonly kept?: KeptSignIn | undefined;
+  /** Told what will be asked for and where, before any client is registered or anybody is asked; its failure ends the sign-in. */
+  readonly agree?:
+    | ((found: { readonly issuer: string; readonly scopes: readonly string[] }) => Promise<void>)
+    | undefined;
 }
 
 /** What a workload with such a token is: `running`, trying to refresh it, or waiting for a person to sign in again. */

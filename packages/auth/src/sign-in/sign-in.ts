@@ -21,6 +21,7 @@ export async function signIn(
   services.signal?.throwIfAborted();
   const reach = openReach(target, services);
   const found = await discover(target, way, { ...services, reach });
+  await services.agree?.({ issuer: found.server.issuer, scopes: found.scopes });
   const refused = new Set<'cached' | 'document'>();
   for (;;) {
     const chosen = chooseClient(target, found, { way, kept: services.kept, refused });

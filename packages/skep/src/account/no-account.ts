@@ -11,4 +11,5 @@ export const NO_ACCOUNT: AccountKeys = {
   'registry_auth.oauth.client_id': undefined,
   'registry_auth.oauth.audience': undefined,
   'registry_auth.oauth.scopes': undefined,
+  'registry_auth.oauth.agreed': undefined,
 };

@@ -1,4 +1,4 @@
-import { loadAppConfig } from '../config/app-config.ts';
+import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { signInStore } from '../secrets/sign-in-store.ts';
 import type { OfferedLogin } from './login-document.ts';
 import type { AccountKeys } from './no-account.ts';
@@ -7,8 +7,17 @@ import { signInOfRegistry, type AccountSurroundings } from './tokens.ts';
 /** A login of which some is known. */
 export type SomeLogin = { readonly [Name in keyof OfferedLogin]?: OfferedLogin[Name] | undefined };
 
-/** The keys of the configuration file for a server and what one signs in with there. Nothing of it is a secret. */
-export function accountKeys(server: string, { issuer, clientId, audience, scopes }: SomeLogin): AccountKeys {
+/** What the person said of a login; the registry is asked for the rest each time. */
+export interface SaidLogin extends SomeLogin {
+  /** The mark of what the person agreed to (`agreeTo`). */
+  readonly agreed?: string | undefined;
+}
+
+/** The keys of the configuration file for a server and what was said of signing in there. Nothing of it is a secret. */
+export function accountKeys(
+  server: string,
+  { issuer, clientId, audience, scopes, agreed }: SaidLogin,
+): AccountKeys {
   return {
     'registry_auth.type': 'oauth',
     'registry_auth.oauth.server': server,
@@ -16,20 +25,25 @@ export function accountKeys(server: string, { issuer, clientId, audience, scopes
     'registry_auth.oauth.client_id': clientId,
     'registry_auth.oauth.audience': audience,
     'registry_auth.oauth.scopes': scopes,
+    'registry_auth.oauth.agreed': agreed,
   };
 }
 
-/** How one signs in to a server, where the configuration says so or a sign-in to it is kept. */
-export async function keptLogin(server: string, around: AccountSurroundings): Promise<SomeLogin | undefined> {
+/** What was said of signing in to a server, where the configuration knows the server or a sign-in to it is kept. */
+export async function keptLogin(server: string, around: AccountSurroundings): Promise<SaidLogin | undefined> {
   const config = await loadAppConfig(around.places);
-  if (config.registryAuthServer === server) {
-    return {
-      ...(config.registryAuthIssuer !== undefined && { issuer: config.registryAuthIssuer }),
-      ...(config.registryAuthClientId !== undefined && { clientId: config.registryAuthClientId }),
-      ...(config.registryAuthAudience !== undefined && { audience: config.registryAuthAudience }),
-      ...(config.registryAuthScopes !== undefined && { scopes: config.registryAuthScopes }),
-    };
-  }
+  if (config.registryAuthServer === server) return saidIn(config);
   const kept = await signInStore(around).read(signInOfRegistry(server));
-  return kept && { issuer: kept.issuer, clientId: kept.client.id, scopes: kept.scopes };
+  return kept && {};
+}
+
+/** What the configuration file holds of what a person said. */
+export function saidIn(config: AppConfig): SaidLogin {
+  return {
+    issuer: config.registryAuthIssuer,
+    clientId: config.registryAuthClientId,
+    audience: config.registryAuthAudience,
+    scopes: config.registryAuthScopes,
+    agreed: config.registryAuthAgreed,
+  };
 }

@@ -1,26 +1,25 @@
 import type { KeptSignIn, MayBePrivate, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
 import { createSignInFetch, type SignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { signIn } from '@skep/auth/sign-in/sign-in.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { createClient } from '@skep/core/fetch/client.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
+import type { Confirm } from '../cli/ask.ts';
 import { signInStore } from '../secrets/sign-in-store.ts';
+import { agreeTo } from './agree-to-login.ts';
 import { askAccount, type Account } from './account.ts';
 import { openRegistryServer } from './ask-registry.ts';
 import { readLoginDocument, type LoginDocument } from './login-document.ts';
 import { shownServer, splitAddress } from './registry-address.ts';
-import type { SomeLogin } from './registry-in-use.ts';
+import type { SaidLogin, SomeLogin } from './registry-in-use.ts';
 import { signInOfRegistry, tokensOf, type AccountSurroundings } from './tokens.ts';
 
-/** What the person said; the registry says the rest. */
-export interface LoginWish {
+/** What the person said, now or before; the registry says the rest. */
+export interface LoginWish extends SaidLogin {
   readonly way: Exclude<SignInWay, 'assertion'>;
-  readonly issuer?: string | undefined;
-  readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
-  readonly audience?: string | undefined;
-  readonly scopes?: readonly string[] | undefined;
   readonly callbackPort?: number | undefined;
   /** How long the person may take, where that was said. */
   readonly timeoutMs: number | undefined;
@@ -30,13 +29,17 @@ export interface LoginWish {
 /** How somebody signed in, and who that is. */
 export interface SignedIn {
   readonly server: string;
-  readonly login: SomeLogin;
+  /** What the person said, and agreed to. */
+  readonly login: SaidLogin;
   readonly kept: KeptSignIn;
   readonly account: Account;
 }
 
 interface Around extends AccountSurroundings {
   readonly person: Person;
+  readonly terminal: Pick<Terminal, 'err'>;
+  /** Has the person agree; absent where nobody can be asked. */
+  readonly confirm?: Confirm | undefined;
   /** Asks which of several; absent where nobody can be asked. */
   readonly choose?: ((what: string, choices: readonly string[]) => Promise<string>) | undefined;
 }
@@ -47,8 +50,8 @@ const MAX_DOCUMENT_BYTES = 256 * 1024;
 
 /**
  * Signs in to the server of an address, and keeps that once the server has accepted a token of it; what was kept before
- * stays until then. Fails with the codes `auth/…`, with `secrets/*` before anybody is asked where nothing can be kept, and as
- * asking the server does.
+ * stays until then. Fails with the codes `auth/…`, with `secrets/*` before anybody is asked where nothing can be kept, as
+ * `agreeTo` does, and as asking the server does.
  */
 export async function signInToRegistry(address: URL, wish: LoginWish, around: Around): Promise<SignedIn> {
   const found = await documentAt(address, wish, around);
@@ -57,25 +60,27 @@ export async function signInToRegistry(address: URL, wish: LoginWish, around: Ar
   const store = signInStore(around);
   await store.ready();
   const key = signInOfRegistry(server);
+  const { issuer, clientId, audience, scopes } = wish;
+  let agreed: string | undefined;
   const fetch = createSignInFetch();
   try {
     if (wish.issuer === undefined) await refuseHidden(login.issuer, server, fetch);
-    const kept = await signIn(
-      { ...targetOf(server, login, wish), mayBePrivate: await mayBePrivateBy(wish, fetch) },
-      wish.way,
-      {
-        fetch,
-        clock: around.clock ?? systemClock,
-        log: silentLog,
-        person: around.person,
-        signal: around.signal,
-        timeoutMs: wish.timeoutMs ?? (wish.way === 'browser' ? PERSON_MS : undefined),
-        kept: await store.read(key).catch(() => undefined),
+    const target = { ...targetOf(server, login, wish), mayBePrivate: await mayBePrivateBy(wish, fetch) };
+    const kept = await signIn(target, wish.way, {
+      fetch,
+      clock: around.clock ?? systemClock,
+      log: silentLog,
+      person: around.person,
+      signal: around.signal,
+      timeoutMs: wish.timeoutMs ?? (wish.way === 'browser' ? PERSON_MS : undefined),
+      kept: await store.read(key).catch(() => undefined),
+      async agree(asked) {
+        agreed = await agreeTo({ ...login, ...asked, server }, wish, around);
       },
-    );
+    });
     const account = await accountOf(server, kept, wish, around);
     await store.change(key, async () => kept);
-    return { server, login, kept, account };
+    return { server, login: { issuer, clientId, audience, scopes, agreed }, kept, account };
   } finally {
     fetch.close();
   }

@@ -28,6 +28,7 @@ const none = {
   registryAuthClientId: undefined,
   registryAuthAudience: undefined,
   registryAuthScopes: undefined,
+  registryAuthAgreed: undefined,
   caCertificatePath: undefined,
   secretsProvider: undefined,
   buildEnv: undefined,

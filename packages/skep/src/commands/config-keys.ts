@@ -55,6 +55,7 @@ const HANDLING: Readonly<Record<string, Handling | undefined>> = {
   'registry_auth.oauth.client_id': BY_LOGIN,
   'registry_auth.oauth.audience': BY_LOGIN,
   'registry_auth.oauth.scopes': BY_LOGIN,
+  'registry_auth.oauth.agreed': BY_LOGIN,
   ca_certificate_path: { check: readCaBundle },
   build_env: byBuild('build-env'),
   build_env_from_secrets: byBuild('build-env'),

@@ -5,7 +5,7 @@ import { redactUrl } from '@skep/core/log/redact.ts';
 import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isAt, registryUrl, shownServer, splitAddress } from '../account/registry-address.ts';
-import { accountKeys } from '../account/registry-in-use.ts';
+import { accountKeys, saidIn } from '../account/registry-in-use.ts';
 import { signInToRegistry, type LoginWish, type SignedIn } from '../account/sign-in-to-registry.ts';
 import { noRegistry } from '../catalog/registry-kind.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
@@ -69,11 +69,7 @@ export const login = defineCommand({
     const known = isAt(address.href, config.registryAuthServer ?? 'none:');
     const allowPrivate = values.allowPrivateIp || (known && config.allowPrivateRegistryIp);
     refuseClear(address, allowPrivate);
-    const wish = await wishOf(
-      values,
-      { allowPrivate, ...(known && given === undefined && { config }) },
-      context,
-    );
+    const wish = await wishOf(values, { allowPrivate, ...(known && { config }) }, context);
     const signedIn = await signInToRegistry(address, wish, aroundOf(values, context)).catch(
       (error: unknown) => {
         throw withoutSignIn(error, address);
@@ -122,7 +118,7 @@ function refuseClear(address: URL, allowPrivate: boolean): void {
   });
 }
 
-/** What flags say, else what was said when somebody signed in there before. */
+/** What flags say, else what was said before of the same provider. */
 async function wishOf(
   values: LoginValues,
   { allowPrivate, config }: { readonly allowPrivate: boolean; readonly config?: AppConfig },
@@ -140,13 +136,17 @@ async function wishOf(
       message: `the client secret file "${String(file)}" is empty`,
     });
   }
+  const before = config === undefined ? {} : saidIn(config);
+  const isOther = values.issuer !== undefined && values.issuer !== before.issuer;
+  const said = isOther ? {} : before;
   return {
     way: secret !== undefined ? 'client-credentials' : values.device ? 'device' : 'browser',
-    issuer: values.issuer ?? config?.registryAuthIssuer,
-    clientId: values.clientId ?? config?.registryAuthClientId,
+    issuer: values.issuer ?? said.issuer,
+    clientId: values.clientId ?? said.clientId,
     clientSecret: secret,
-    audience: values.audience ?? config?.registryAuthAudience,
-    scopes: values.scopes ?? config?.registryAuthScopes,
+    audience: values.audience ?? said.audience,
+    scopes: values.scopes ?? said.scopes,
+    agreed: before.agreed,
     callbackPort: values.callbackPort,
     timeoutMs: values.timeout,
     allowPrivate,

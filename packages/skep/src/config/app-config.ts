@@ -79,6 +79,12 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     brief: 'Scopes that are asked for',
   },
   {
+    name: 'registryAuthAgreed',
+    kind: 'string',
+    key: 'registry_auth.oauth.agreed',
+    brief: 'Mark of what somebody agreed to sign in with: provider, client, audience and scopes',
+  },
+  {
     name: 'caCertificatePath',
     kind: 'path',
     key: 'ca_certificate_path',

@@ -1,0 +1,61 @@
+import { registryServer, type ScriptedAnswer, type SeenRequest } from './registry-server.fixture.ts';
+
+/** A registry with a document about signing in, and an identity provider at another origin, both on this machine. */
+export interface LoginWorld {
+  readonly registry: string;
+  readonly idp: string;
+  readonly ofRegistry: readonly SeenRequest[];
+  readonly ofIdp: readonly SeenRequest[];
+  /** What the registry offers besides, or instead. */
+  offer: Record<string, unknown>;
+  /** Members of the provider's metadata besides, or instead. */
+  metadata: Record<string, unknown>;
+}
+
+const WELL_KNOWN = 'GET /.well-known/skep-registry';
+
+/** The provider, which the registry can also be itself, gives a token at once, by a code or to a service; the registry takes it and has one registry, `acme`. */
+export async function loginWorld(): Promise<LoginWorld> {
+  const idp = await registryServer(({ line }) => ofProvider(line, world));
+  const registry = await registryServer(({ line }): ScriptedAnswer => {
+    if (line === WELL_KNOWN)
+      return [
+        200,
+        { resource: world.registry, sign_in: [{ issuer: world.idp, client_id: 'skep-cli', ...world.offer }] },
+      ];
+    if (line === 'GET /v1/me') return [200, { subject: 'ann', roles: [] }];
+    if (line === 'GET /v1/registries') return [200, { registries: [{ name: 'acme' }] }];
+    return ofProvider(line, { ...world, idp: world.registry });
+  });
+  const world: LoginWorld = {
+    registry: registry.address,
+    idp: idp.address,
+    ofRegistry: registry.seen,
+    ofIdp: idp.seen,
+    offer: {},
+    metadata: {},
+  };
+  return world;
+}
+
+function ofProvider(line: string, { idp, metadata }: LoginWorld): ScriptedAnswer {
+  if (line === 'GET /.well-known/openid-configuration') {
+    return [
+      200,
+      {
+        issuer: idp,
+        token_endpoint: `${idp}/token`,
+        authorization_endpoint: `${idp}/authorize`,
+        device_authorization_endpoint: `${idp}/device`,
+        ...metadata,
+      },
+    ];
+  }
+  if (line === 'POST /device') {
+    const code = { device_code: 'd', user_code: 'ABCD', verification_uri: `${idp}/code` };
+    return [200, { ...code, expires_in: 60, interval: 0.01 }];
+  }
+  return line === 'POST /token'
+    ? [200, { access_token: 'a-token', token_type: 'bearer', expires_in: 3_600 }]
+    : undefined;
+}
