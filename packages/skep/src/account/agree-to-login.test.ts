@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
@@ -80,6 +82,23 @@ describe('what a registry would have somebody sign in with', () => {
     expect(err).toContain(`say it yourself with ${flag}`);
     expect(world.ofIdp.filter(({ line }) => line.startsWith('POST'))).toEqual([]);
     expect(await skep.output(`${login} ${flag} ${value}`)).toContain('as ann');
+  });
+
+  test('is not where the secret of a client goes', async () => {
+    const [skep, world, evil] = [await person(), await loginWorld(), await loginWorld()];
+    await writeFile(join(skep.cwd, 'secret'), 'a-secret');
+    world.offer = { issuer: evil.idp };
+    const login = `login --allow-private-ip --client-id job --client-secret-file secret ${world.registry}`;
+    expect(await skep.refusal(login)).toContain('--client-secret-file needs --issuer');
+    expect(world.ofRegistry).toEqual([]);
+    const { status, err } = await skep.run(login, { agrees: true });
+    expect([status, err]).toEqual([1, expect.stringContaining('needs --issuer')]);
+    expect(await skep.output(`${login} --issuer ${world.idp}`)).toContain('as ann');
+    // The issuer that was named before will do.
+    await skep.output(login);
+    expect(evil.ofIdp).toEqual([]);
+    const shown = world.ofIdp.flatMap(({ authorization }) => authorization ?? []);
+    expect(new Set(shown)).toEqual(new Set([`Basic ${Buffer.from('job:a-secret').toString('base64')}`]));
   });
 
   test('is not kept as what the person said', async () => {

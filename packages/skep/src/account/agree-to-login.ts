@@ -6,7 +6,7 @@ import type { Confirm } from '../cli/ask.ts';
 import { shownServer } from './registry-address.ts';
 
 /** What a person is to be asked for, where, and who is shown what that gives. */
-export interface LoginTerms {
+interface LoginTerms {
   readonly server: string;
   readonly issuer: string;
   /** Absent where Skep registers itself. */
@@ -16,7 +16,7 @@ export interface LoginTerms {
 }
 
 /** What of it the person said; the registry said the rest. */
-export interface SaidOfTerms {
+interface SaidOfTerms {
   readonly issuer?: string | undefined;
   readonly audience?: string | undefined;
   readonly scopes?: readonly string[] | undefined;

@@ -1,7 +1,7 @@
 import { registryServer, type ScriptedAnswer, type SeenRequest } from './registry-server.fixture.ts';
 
 /** A registry with a document about signing in, and an identity provider at another origin, both on this machine. */
-export interface LoginWorld {
+interface LoginWorld {
   readonly registry: string;
   readonly idp: string;
   readonly ofRegistry: readonly SeenRequest[];

@@ -139,9 +139,17 @@ async function wishOf(
   const before = config === undefined ? {} : saidIn(config);
   const isOther = values.issuer !== undefined && values.issuer !== before.issuer;
   const said = isOther ? {} : before;
+  const issuer = values.issuer ?? said.issuer;
+  if (secret !== undefined && issuer === undefined) {
+    throw new SkepError('usage/missing-argument', {
+      message:
+        '--client-secret-file needs --issuer: a registry alone does not choose who is shown the secret',
+      hint: 'name the identity provider that knows the client',
+    });
+  }
   return {
     way: secret !== undefined ? 'client-credentials' : values.device ? 'device' : 'browser',
-    issuer: values.issuer ?? said.issuer,
+    issuer,
     clientId: values.clientId ?? said.clientId,
     clientSecret: secret,
     audience: values.audience ?? said.audience,
