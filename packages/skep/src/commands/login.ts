@@ -12,7 +12,7 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { personAt } from '../cli/person.ts';
 import { loadAppConfig, updateAppConfig, type AppConfig } from '../config/app-config.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { hasLogin, parseHttpUrl } from '../settings/http-url.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
@@ -42,9 +42,14 @@ const loginSettings = [
     flag('strings', 'scopes', 'What is asked for', { placeholder: 'scopes' }),
   ]),
   ...settingsOf({ group: 'Safety' }, [
-    flag('bool', 'allow-private-ip', 'The registry may be at a private address or plain http', {
-      default: false,
-    }),
+    flag(
+      'bool',
+      'allow-private-ip',
+      'The registry may be at a private address, or plain http on this machine',
+      {
+        default: false,
+      },
+    ),
   ]),
   ...commonSettings,
 ] as const;
@@ -103,7 +108,13 @@ function addressIn(given: string | undefined, config: AppConfig): URL {
     });
   }
   const url = parseHttpUrl(text);
-  if (url !== undefined) return url;
+  if (url !== undefined && !hasLogin(url)) return url;
+  if (url !== undefined) {
+    throw new SkepError('usage/invalid-value', {
+      message: `the address holds a login: "${redactUrl(text)}"`,
+      hint: 'give the address alone; skep login asks the identity provider',
+    });
+  }
   throw new SkepError('usage/invalid-value', {
     message: `invalid address of a registry: "${redactUrl(text)}"`,
     hint: 'give an http or https address',
@@ -165,7 +176,7 @@ function withoutSignIn(error: unknown, address: URL): unknown {
   if (!hasCode(error, 'auth/no-sign-in')) return error;
   return new SkepError(error.code, {
     message: `${shownServer(address.href)} does not say how one signs in`,
-    hint: `a registry without sign-in is chosen with skep config set-registry ${address.href}; else say it: --issuer, --client-id`,
+    hint: `a registry without sign-in is chosen with skep config set-registry ${redactUrl(address.href)}; else say it: --issuer, --client-id`,
     cause: error,
   });
 }
