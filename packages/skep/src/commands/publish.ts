@@ -33,14 +33,9 @@ export const publish = defineCommand({
   positionals: [{ name: 'FILE' }],
   settings: [
     ...settingsOf({ group: 'Publishing' }, [
-      flag(
-        'list',
-        'claim',
-        'What readers must hold, as name=value; several values with several flags',
-        {
-          placeholder: 'name=value',
-        },
-      ),
+      flag('list', 'claim', 'What readers must hold, as name=value; several values with several flags', {
+        placeholder: 'name=value',
+      }),
       flag('bool', 'dry-run', 'Check the document and say who would see it; change nothing', {
         default: false,
       }),
