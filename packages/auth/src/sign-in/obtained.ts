@@ -74,6 +74,7 @@ export function keptOf(
     client,
     resourceIndicator,
     stepUp,
+    authorizeParams: way === 'browser' || way === 'device' ? undefined : target.authorizeParams,
     proofKey: answer.token_type === 'dpop' ? prover?.key : undefined,
     ...tokensOf(answer, { now, asked: found.scopes, isBound: prover !== undefined }),
   };

@@ -110,6 +110,8 @@ export interface KeptSignIn {
   readonly client: KeptClient;
   readonly scopes: readonly string[];
   readonly resourceIndicator?: string | undefined;
+  /** Of a way without a person: what is sent besides whenever tokens are asked for, like `audience`. */
+  readonly authorizeParams?: Readonly<Record<string, string>> | undefined;
   readonly accessToken?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly obtainedAt?: number | undefined;

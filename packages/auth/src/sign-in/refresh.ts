@@ -52,7 +52,8 @@ async function ask(
       throw new SkepError('auth/sign-in-ended', {
         message: `"${kept.issuer}" gave no token to refresh with`,
       });
-    return tokensUnattended({ way, server, client, scopes, resource, target, reach });
+    const given = { ...target, authorizeParams: target.authorizeParams ?? kept.authorizeParams };
+    return tokensUnattended({ way, server, client, scopes, resource, target: given, reach });
   }
   const auth = await clientAuth(client, target.clientKey);
   const library = libraryClient(client);

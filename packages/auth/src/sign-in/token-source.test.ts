@@ -7,9 +7,11 @@ import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-cl
 import { memoryStore } from './memory-store.fixture.ts';
 import type { KeptSignIn, SignInState, SignInStore, ProvingTokenSource } from './port.ts';
 import { createProver } from './proof.ts';
+import { refresh } from './refresh.ts';
+import { signIn } from './sign-in.ts';
 import { createTokenSource, type TokenSourceServices } from './token-source.ts';
 import { createSignInFetch } from './sign-in-fetch.ts';
-import { startWorld, tokens, type Answer, type World } from './world.fixture.ts';
+import { servicesWith, startWorld, tokens, type Answer, type World } from './world.fixture.ts';
 
 const KEY = 'one';
 const HOUR = 3_600_000;
@@ -267,6 +269,17 @@ describe('a refresh', () => {
     await bench.source().token();
     const form = bench.world.server.of('POST /token').at(-1)?.form ?? new URLSearchParams();
     expect(Object.fromEntries(form)).toMatchObject({ grant_type: 'client_credentials', scope: 'a' });
+  });
+
+  test('of a service asks for the same audience again', async () => {
+    await using world = await startWorld();
+    world.server.on.set('POST /token', () => ({ body: tokens(undefined) }));
+    await using services = servicesWith();
+    const given = { clientId: 'ci', clientSecret: 's3cret', authorizeParams: { audience: 'urn:mcp' } };
+    const kept = await signIn({ ...world.target, ...given }, 'client-credentials', services);
+    await refresh(kept, services);
+    const asked = world.server.of('POST /token').map(({ form }) => form.get('audience'));
+    expect(asked).toEqual(['urn:mcp', 'urn:mcp']);
   });
 });
 
