@@ -13,8 +13,8 @@ async function using(address: string, more = ''): Promise<CommandUnderTest> {
   );
   return skep;
 }
-async function withToken(skep: CommandUnderTest, token = 'abc.def\n') {
-  return { env: { SKEP_TOKEN_FILE: await skep.write('token', token) } };
+async function withToken(skep: CommandUnderTest, address: string, token = 'abc.def\n') {
+  return { env: { SKEP_REGISTRY: address, SKEP_TOKEN_FILE: await skep.write('token', token) } };
 }
 const forTheSignedIn = ({ authorization, line }: SeenRequest): ScriptedAnswer => {
   if (authorization !== TOKEN) return [401, { error: 'missing or malformed authorization header' }];
@@ -28,7 +28,7 @@ describe('the catalogue of a registry that wants to know who asks', () => {
     async (line) => {
       const { address, seen } = await registryServer(forTheSignedIn);
       const skep = await using(address);
-      expect(await skep.output(line, await withToken(skep))).toContain('com.example/alpha');
+      expect(await skep.output(line, await withToken(skep, address))).toContain('com.example/alpha');
       expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set([TOKEN]));
     },
   );
@@ -37,7 +37,7 @@ describe('the catalogue of a registry that wants to know who asks', () => {
     const { address } = await registryServer(forTheSignedIn);
     const skep = await using(address);
     const words = ['complete', '--', 'run', 'com'];
-    expect((await skep.run(words, await withToken(skep))).out).toContain('com.example/alpha');
+    expect((await skep.run(words, await withToken(skep, address))).out).toContain('com.example/alpha');
     expect((await skep.run(words)).out).not.toContain('com.example/alpha');
   });
 
@@ -64,7 +64,7 @@ describe('the catalogue of a registry that wants to know who asks', () => {
   test('says of a refused token that it may have expired', async () => {
     const { address } = await registryServer(forTheSignedIn);
     const skep = await using(address);
-    expect(await skep.refusal('search alpha', await withToken(skep, 'old'))).toContain(
+    expect(await skep.refusal('search alpha', await withToken(skep, address, 'old'))).toContain(
       'does not accept the token of SKEP_TOKEN_FILE; it may have expired',
     );
   });
@@ -75,7 +75,7 @@ describe('the catalogue of a registry that wants to know who asks', () => {
       { error: 'forbidden: insufficient claims for registry' },
     ]);
     const skep = await using(address);
-    expect(await skep.refusal('search alpha', await withToken(skep))).toBe(
+    expect(await skep.refusal('search alpha', await withToken(skep, address))).toBe(
       `Error: ${new URL(address).host}/registry/acme refuses: forbidden: insufficient claims for registry; see who you are there with skep whoami\n`,
     );
   });
@@ -84,16 +84,28 @@ describe('the catalogue of a registry that wants to know who asks', () => {
     const other = await registryServer(() => LIST);
     const { address, seen } = await registryServer(({ line }) => other.address + (line.split(' ')[1] ?? ''));
     const skep = await using(address);
-    expect(await skep.refusal('search alpha', await withToken(skep))).toContain(
+    expect(await skep.refusal('search alpha', await withToken(skep, address))).toContain(
       'redirects, and what proves who you are goes to no other address',
     );
     expect([seen.length, other.seen]).toEqual([1, []]);
   });
 
+  test('is not shown a token of SKEP_TOKEN_FILE that nobody said is for it', async () => {
+    const { address, seen } = await registryServer(forTheSignedIn);
+    const skep = await using(address);
+    const other = await withToken(skep, 'https://other.test');
+    const line = `Error: ${new URL(address).host}/registry/acme wants to know who asks`;
+    for (const env of [other.env, { ...other.env, SKEP_REGISTRY: '' }])
+      expect(await skep.refusal('search alpha', { env })).toContain(line);
+    expect(seen.map(({ authorization }) => authorization)).toEqual([undefined, undefined]);
+    const auth = `registry_auth:\n  type: oauth\n  oauth:\n    server: ${address}\n`;
+    expect(await (await using(address, auth)).output('search alpha', other)).toContain('com.example/alpha');
+  });
+
   test.each(['', 'two words', 'a\nb'])('takes no file that holds no token: %j', async (text) => {
     const { address, seen } = await registryServer(forTheSignedIn);
     const skep = await using(address);
-    const said = await skep.refusal('search alpha', await withToken(skep, text));
+    const said = await skep.refusal('search alpha', await withToken(skep, address, text));
     expect(said).toContain('the file of SKEP_TOKEN_FILE holds no token');
     expect(said).not.toContain('two');
     expect(seen).toEqual([]);
@@ -112,7 +124,7 @@ describe('skep whoami', () => {
   test('shows who one is, which registries there are, and which is used', async () => {
     const { address } = await registryServer(account);
     const skep = await using(address);
-    const token = await withToken(skep);
+    const token = await withToken(skep, address);
     expect(await skep.output('whoami', token)).toBe(
       `Server:       ${new URL(address).host}\nSigned in as: alice\nRoles:        manageEntries\n` +
         'Registries:   acme (in use), data\nBy:           the token of SKEP_TOKEN_FILE\n',
@@ -187,6 +199,34 @@ describe('skep config set-registry', () => {
     });
     await skep.output('config unset-registry');
     expect(await skep.read(skep.places.configFile)).toBe('');
+  });
+
+  test('shows a token only to a registry that wants to know who asks, and to no file', async () => {
+    const open = await registryServer(() => LIST);
+    const closed = await registryServer(forTheSignedIn);
+    const file = await registryServer(() => [401, { error: 'no' }]);
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    for (const [{ address }, path] of [
+      [open, ''],
+      [closed, '/registry/acme'],
+      [file, '/x.json'],
+    ] as const)
+      await skep.run(
+        `config set-registry --allow-private-ip ${address}${path}`,
+        await withToken(skep, address),
+      );
+    const shown = ({ seen }: typeof open) => seen.map(({ authorization }) => authorization);
+    expect([open, closed, file].map(shown)).toEqual([[undefined], [undefined, TOKEN], [undefined]]);
+  });
+
+  test('can be used where the sign-in has ended', async () => {
+    const { address } = await registryServer(() => [401, { error: 'expired' }]);
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const { status, err } = await skep.run(
+      `config set-registry --allow-private-ip ${address}/registry/acme`,
+      await withToken(skep, address),
+    );
+    expect([status, err]).toEqual([0, expect.stringContaining('It wants to know who asks: sign in with')]);
   });
 
   test('forgets how one signs in to another server', async () => {

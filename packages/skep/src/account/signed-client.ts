@@ -17,11 +17,17 @@ export function requireProtected(address: string): void {
 }
 
 /**
- * A client whose requests to an address say who asks. They go nowhere else and follow no redirect. A token that is refused is
- * replaced once, where there is another. Fails as `client` does, and as `explainedRefusal` says.
+ * A client whose requests to an address say who asks: always, or only where the server answered 401. They go nowhere else and,
+ * with a token, follow no redirect. A token that is refused is replaced once, where there is another. Nobody waits longer for
+ * one than for an answer. Fails as `client` does, and as `explainedRefusal` says.
  */
-export function signedClient(client: Client, address: string, tokens: RegistryTokens): Client {
-  const ask = async <T>(
+export function signedClient(
+  client: Client,
+  address: string,
+  tokens: RegistryTokens,
+  shown: 'always' | 'when asked' = 'always',
+): Client {
+  const askSigned = async <T>(
     url: string,
     given: GetOptions | undefined,
     send: (options: GetOptions) => Promise<T>,
@@ -35,18 +41,27 @@ export function signedClient(client: Client, address: string, tokens: RegistryTo
         headers: { ...given?.headers, authorization: `Bearer ${token}` },
       });
     try {
-      const token = await tokens.token();
+      const token = await inTime(tokens.token(), given?.signal);
       try {
         return await withToken(token);
       } catch (error) {
         if (statusOf(error) !== 401) throw error;
-        const other = await tokens.refused(token);
+        const other = await inTime(tokens.refused(token), given?.signal);
         if (other === undefined) throw error;
         return await withToken(other);
       }
     } catch (error) {
       throw explainedRefusal(error, address, tokens.proof);
     }
+  };
+  const ask: typeof askSigned = async (url, given, send) => {
+    if (shown === 'always') return askSigned(url, given, send);
+    try {
+      return await send({ ...given });
+    } catch (error) {
+      if (statusOf(error) !== 401) throw error;
+    }
+    return askSigned(url, given, send);
   };
   return {
     get: (url, options) => ask(url, options, (signed) => client.get(url, signed)),
@@ -56,4 +71,18 @@ export function signedClient(client: Client, address: string, tokens: RegistryTo
       await client.close();
     },
   };
+}
+
+/** What a token takes goes on, because what comes of it must be kept; only nobody waits for it. */
+async function inTime<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }

@@ -1,4 +1,5 @@
-import type { KeptSignIn, TokenSource } from '@skep/auth/sign-in/port.ts';
+import type { KeptSignIn, SignInStore, TokenSource } from '@skep/auth/sign-in/port.ts';
+import { isFresh } from '@skep/auth/sign-in/refresh.ts';
 import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { createTokenSource } from '@skep/auth/sign-in/token-source.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -8,13 +9,16 @@ import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { AppConfig } from '../config/app-config.ts';
 import type { SecretsSurroundings } from '../secrets/provider.ts';
 import { signInStore } from '../secrets/sign-in-store.ts';
+import { parseHttpUrl } from '../settings/http-url.ts';
 import type { Proof } from './refusal.ts';
-import { isAt } from './registry-address.ts';
+import { isAt, splitAddress } from './registry-address.ts';
 
 /** What proving who one is to a registry needs to know of the command. */
 export interface AccountSurroundings extends SecretsSurroundings {
   readonly program: { readonly version: string };
   readonly clock?: Clock;
+  /** False for who cannot wait: a token that has ended then counts as none. */
+  readonly renewsTokens?: boolean;
 }
 
 /** Tokens for the requests to one server. */
@@ -26,6 +30,8 @@ export interface RegistryTokens extends Pick<TokenSource, 'token' | 'refused'> {
 
 /** For pipelines: a file with a token, which is read anew for each command. */
 const TOKEN_FILE = 'SKEP_TOKEN_FILE';
+/** The address of the registry that the token of the file is for. */
+export const REGISTRY = 'SKEP_REGISTRY';
 const MAX_TOKEN_BYTES = 64 * 1024;
 /** RFC 6750 §2.1. */
 const B64_TOKEN = /^[\w.~+/-]+=*$/u;
@@ -43,22 +49,35 @@ const PATIENCE = {
 /** The key under which the sign-in to a server is kept. */
 export const signInOfRegistry = (server: string): string => `registry ${server}`;
 
+/** For which servers there is something to show. */
+export interface Trusted extends Pick<AppConfig, 'registryAuthServer'> {
+  /** The address that the command names. */
+  readonly named?: string | undefined;
+}
+
 /**
- * Who asks at an address: the token of `SKEP_TOKEN_FILE`, else the sign-in to its server; undefined where nobody signed in
- * there. Nothing is read yet.
+ * Who asks at an address: the token of `SKEP_TOKEN_FILE`, else the sign-in to its server; undefined where there is none for it.
+ * The file's token is for the server of the configured sign-in, of the address that the command names, and of `SKEP_REGISTRY`
+ * (decision 0392). Nothing is read yet.
  */
 export async function tokensFor(
   address: string,
-  { registryAuthServer: server }: Pick<AppConfig, 'registryAuthServer'>,
+  { registryAuthServer: server, named }: Trusted,
   around: AccountSurroundings,
 ): Promise<RegistryTokens | undefined> {
   const file = around.env[TOKEN_FILE] ?? '';
-  if (file !== '') return tokensOfFile(file);
+  const isOf = (text = ''): boolean => {
+    const url = parseHttpUrl(text);
+    return url !== undefined && isAt(address, splitAddress(url).server);
+  };
+  if (file !== '' && [server, named, around.env[REGISTRY]].some(isOf)) return tokensOfFile(file);
   if (server === undefined || !isAt(address, server)) return undefined;
+  const { clock = systemClock } = around;
+  if (around.renewsTokens === false) return tokensKept(server, signInStore(around), clock);
   const fetch = createSignInFetch();
   const source = createTokenSource(signInOfRegistry(server), signInStore(around), {
     fetch,
-    clock: around.clock ?? systemClock,
+    clock,
     log: silentLog,
     random: Math.random,
     patience: PATIENCE,
@@ -88,6 +107,20 @@ function tokensOfFile(file: string): RegistryTokens {
       const now = await token();
       return now === before ? undefined : now;
     },
+    close: () => undefined,
+  };
+}
+
+/** The token that is kept, where it can still be used. */
+function tokensKept(server: string, store: Pick<SignInStore, 'read'>, clock: Clock): RegistryTokens {
+  return {
+    proof: 'sign-in',
+    async token() {
+      const kept = await store.read(signInOfRegistry(server));
+      if (kept?.accessToken !== undefined && isFresh(kept, clock.now())) return kept.accessToken;
+      throw new SkepError('auth/not-signed-in');
+    },
+    refused: async () => undefined,
     close: () => undefined,
   };
 }

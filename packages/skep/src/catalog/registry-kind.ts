@@ -25,7 +25,8 @@ export const noRegistry: RegistryChoice = {
 export interface KindOptions {
   readonly cwd: string;
   readonly allowPrivate: boolean;
-  readonly client: () => Promise<Client>;
+  /** Asks for a file, or a registry, which may want to know who asks. */
+  readonly client: (what: 'file' | 'registry') => Promise<Client>;
   readonly signal: AbortSignal;
 }
 
@@ -62,7 +63,7 @@ export async function detectRegistry(text: string, options: KindOptions): Promis
   }
   const api = url.pathname.endsWith('.json') ? undefined : await apiAt(text, url, options);
   if (api !== undefined) return api;
-  await remoteFile(text, await options.client()).list({ signal });
+  await remoteFile(text, await options.client('file')).list({ signal });
   return { choice: { ...noRegistry, registry_url: text }, wantsSignIn: false };
 }
 
@@ -89,10 +90,12 @@ async function apiAt(text: string, url: URL, options: KindOptions): Promise<Dete
   });
 }
 
+const MEANS_SIGN_IN = ['auth/not-signed-in', 'auth/sign-in-ended'] as const;
+
 type Spoken = 'to everyone' | 'to those it knows' | 'no';
 
 async function speaksApi(base: string, { client, signal }: KindOptions): Promise<Spoken> {
-  const connection = await client();
+  const connection = await client('registry');
   try {
     const url = `${base.replace(/\/+$/, '')}/v0.1/servers?limit=1&version=latest`;
     const answer = await connection.getJson(url, { signal });
@@ -100,7 +103,8 @@ async function speaksApi(base: string, { client, signal }: KindOptions): Promise
     return isList ? 'to everyone' : 'no';
   } catch (error) {
     const status = statusOf(error);
-    if (status === 401 || status === 403 || hasCode(error, 'auth/not-signed-in')) return 'to those it knows';
+    if (status === 401 || status === 403 || MEANS_SIGN_IN.some((code) => hasCode(error, code)))
+      return 'to those it knows';
     if (status !== undefined || hasCode(error, 'fetch/not-json')) return 'no';
     throw error;
   } finally {
@@ -113,7 +117,7 @@ async function registriesAt(
   server: string,
   { client, signal }: KindOptions,
 ): Promise<readonly string[] | undefined> {
-  const connection = await client();
+  const connection = await client('registry');
   try {
     return namesIn(await connection.getJson(`${server}/v1/registries`, { signal }));
   } catch (error) {

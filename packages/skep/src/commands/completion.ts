@@ -73,10 +73,10 @@ export async function offerConnections(
   return given.length === 0 ? offerClients() : offerWorkloads(context);
 }
 
-/** The names of the catalogue's servers, for completion: each in full, and without its namespace. */
-export async function offerServers(context: Context): Promise<readonly Offer[]> {
+/** The names of the catalogue's servers, for completion: each in full, and without its namespace. Nobody is asked, or waited for. */
+export async function offerServers({ ask: _nobody, ...context }: Context): Promise<readonly Offer[]> {
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CATALOGUE_MS)]);
-  const entries = await (await catalogOf(context)).list({ signal });
+  const entries = await (await catalogOf({ ...context, signal, renewsTokens: false })).list({ signal });
   return entries.flatMap(({ name, document: { description: brief } }) => {
     const short = name.slice(name.lastIndexOf('/') + 1);
     return short === name ? [{ value: name, brief }] : [short, name].map((value) => ({ value, brief }));

@@ -46,7 +46,7 @@ export const setRegistry = defineCommand({
     const allowPrivate = values.allowPrivateIp;
     const { issuer, clientId, audience, scopes } = values;
     const account = await accountAt(address, { issuer, clientId, audience, scopes }, context);
-    const client = async (): Promise<Client> => {
+    const client = async (what: 'file' | 'registry'): Promise<Client> => {
       const { createClient } = await import('@skep/core/fetch/client.ts');
       const userAgent = `skep/${program.version}`;
       const plain = createClient({
@@ -56,7 +56,7 @@ export const setRegistry = defineCommand({
         userAgent,
         tellWhatWasSaid: true,
       });
-      return account === undefined ? plain : account.sign(plain);
+      return account === undefined || what === 'file' ? plain : account.sign(plain);
     };
     const { choice, wantsSignIn } = await detectRegistry(address, { cwd, allowPrivate, client, signal });
     await updateAppConfig(places, {
@@ -90,7 +90,7 @@ async function accountAt(
       const tokens = await tokensFor(address, { registryAuthServer }, context);
       if (tokens === undefined) return plain;
       const { signedClient } = await import('../account/signed-client.ts');
-      return signedClient(plain, server, tokens);
+      return signedClient(plain, server, tokens, 'when asked');
     },
   };
 }

@@ -3,7 +3,7 @@ import { redactUrl } from '@skep/core/log/redact.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { openRegistryServer } from '../account/ask-registry.ts';
 import { isAt, registryUrl, splitAddress } from '../account/registry-address.ts';
-import { tokensFor, type AccountSurroundings } from '../account/tokens.ts';
+import { REGISTRY, tokensFor, type AccountSurroundings } from '../account/tokens.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { parseHttpUrl } from '../settings/http-url.ts';
 import type { Door } from './registry-doors.ts';
@@ -15,6 +15,7 @@ export const doorSettings = settingsOf({ group: 'Registry' }, [
     'registry',
     'Another registry than the one in use: its address, or its name on that server',
     {
+      env: REGISTRY,
       placeholder: 'address',
     },
   ),
@@ -54,7 +55,8 @@ export async function openDoor(
     });
   }
   const address = splitAddress(url);
-  const tokens = await tokensFor(text, config, around);
+  const { registryAuthServer } = config;
+  const tokens = await tokensFor(text, { registryAuthServer, named: flags.registry }, around);
   const { version } = around.program;
   const registry = openRegistryServer({ server: address.server, tokens, allowPrivate, version });
   return { address, registry, signal: around.signal, close: () => registry.close() };
