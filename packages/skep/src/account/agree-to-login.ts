@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import type { Confirm } from '../cli/ask.ts';
+
 import { shownServer } from './registry-address.ts';
 
 /** What a person is to be asked for, where, and who is shown what that gives. */
@@ -26,7 +26,7 @@ interface SaidOfTerms {
 
 interface Around {
   readonly terminal: Pick<Terminal, 'err'>;
-  readonly confirm?: Confirm | undefined;
+  readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
 }
 
 /**

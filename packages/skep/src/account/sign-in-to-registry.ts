@@ -6,7 +6,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { createClient } from '@skep/core/fetch/client.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import type { Confirm } from '../cli/ask.ts';
+
 import { signInStore } from '../secrets/sign-in-store.ts';
 import { agreeTo } from './agree-to-login.ts';
 import { askAccount, type Account } from './account.ts';
@@ -41,7 +41,7 @@ interface Around extends AccountSurroundings {
   readonly person: Person;
   readonly terminal: Pick<Terminal, 'err'>;
   /** Has the person agree; absent where nobody can be asked. */
-  readonly confirm?: Confirm | undefined;
+  readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
   /** Asks which of several; absent where nobody can be asked. */
   readonly choose?: ((what: string, choices: readonly string[]) => Promise<string>) | undefined;
 }
