@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -6,7 +10,7 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { messagesIn, postJson } from './doubles/http-client.ts';
+import { messagesIn, openStream, postJson } from './doubles/http-client.ts';
 import { askModern, DISCOVERED, modernRequest, modernScript } from './doubles/modern.ts';
 import { initializeRequest, newSession, runningProxy } from './doubles/running-proxy.ts';
 import { isCall } from './doubles/started-mux.ts';
@@ -204,6 +208,39 @@ test('a modern server cannot ask its clients but by results', async () => {
   expect(messagesIn(answer)).toHaveLength(1);
 });
 
+test('what a modern server says before it refuses a call is not kept until the end of it', async () => {
+  const server = createServer((req, res) => {
+    void readText(req).then((body) => {
+      const { id, method } = JSON.parse(body);
+      if (method === 'tools/call') {
+        res.writeHead(400, { 'Content-Type': 'text/event-stream' });
+        const said = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: 1 } };
+        res.write(`data: ${JSON.stringify(said)}\n\n`);
+      } else {
+        const isModern = req.headers['mcp-protocol-version'] === '2026-07-28';
+        const error = { code: -32022, message: 'no', data: { supported: ['2026-07-28'] } };
+        const said = isModern ? { result: DISCOVERED } : { error };
+        res.writeHead(isModern ? 200 : 400, { 'Content-Type': 'application/json' });
+        res.end(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const target = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await using proxy = await runningProxy({ backend: { kind: 'http', target } });
+  const session = await newSession(proxy.url);
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x' } });
+  const both = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+  const stream = await openStream(proxy.url, { body, headers: { ...both, ...session } });
+  // The first one only tells an id.
+  expect((await stream.next())?.data).toBe('');
+  expect((await stream.next())?.data).toContain('notifications/message');
+  stream.abort();
+  server.closeAllConnections();
+  server.close();
+});
+
 describe('a modern server over HTTP that wants arguments repeated in headers', () => {
   const tools = [
     { name: 'plain', inputSchema: { type: 'object' } },
@@ -248,6 +285,31 @@ describe('a modern server over HTTP that wants arguments repeated in headers', (
     expect(await other.callTool(deploy)).toEqual(deployed);
     expect(calls()).toBe(4);
   });
+
+  test.each(['at once', 'when another has gone through'])('has them of a call that it refuses %s', async (when) => {
+    const refusals: (() => void)[] = [];
+    const server: ScriptedHttpServer = await scriptedHttpServer(
+      'http',
+      modernScript((message, { reply, say }) => {
+        const { method, id } = message;
+        if (method === 'tools/list') reply(message, { resultType: 'complete', tools });
+        else if (method !== 'tools/call') return undefined;
+        else if (server.headers.at(-1)?.['mcp-param-region'] !== undefined) {
+          reply(message, text('deployed'));
+          refusals.pop()?.();
+        } else {
+          refusals.push(() => say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32020, message: 'no match' } })));
+          if (refusals.length === 2) for (const refuse of refusals.splice(when === 'at once' ? 0 : 1)) refuse();
+        }
+        return 'handled';
+      }),
+    );
+    await using _server = server;
+    await using proxy = await runningProxy(server);
+    await using client = await connected(proxy.url);
+    const calls = [client.callTool(deploy), client.callTool(deploy)];
+    expect(await Promise.all(calls)).toEqual([deployed, deployed]);
+  }); // prettier-ignore
 
   test('is not asked for its tools with every call that it refuses', async () => {
     await using server = await strict();

@@ -47,6 +47,17 @@ describe('arguments that a tool wants repeated', () => {
     }
   });
 
+  test('are kept of the newest tools, and of none with very long names', () => {
+    const repeated = new RepeatedArguments();
+    const named = (name: string) => requestOf('1', 'tools/call', { name, arguments: { a: 'x' } });
+    const old = Array.from({ length: 10_000 }, (_, at) => toolWith({ a: text('A') }, `t${at}`));
+    repeated.learn(pageOf(old));
+    const long = 'x'.repeat(2_000);
+    repeated.learn(pageOf([toolWith({ a: text('A') }, 'new'), toolWith({ a: text('A') }, long)]));
+    expect([repeated.headersFor(named('new')), repeated.headersFor(named(long))]).toEqual([{ 'Mcp-Param-A': 'x' }, {}]);
+    expect(headersFor([toolWith({ [long]: text('A') })], { [long]: 'x' })).toEqual({});
+  }); // prettier-ignore
+
   test('are nobody else’s', () => {
     expect(headersFor([toolWith({ a: text('A') }, 'other')], { a: 'x' })).toEqual({});
   });

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { findPath, rawAt } from '@skep/core/json/scan.ts';
@@ -20,12 +21,21 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean', 'nu
 const DECIMAL = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu;
 const MAX_TOOLS = 10_000;
 const MAX_HEADERS = 64;
+/** Longer names of tools, and ways to arguments, are not heeded. */
+const MAX_NAME_CHARACTERS = 1_024;
+/** Of all names and ways that are remembered. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
 const MAX_DEPTH = 16;
 
 /** Which arguments of a server's tools are repeated in headers, as its lists say. */
 export class RepeatedArguments {
-  /** Those of a tool that has any. */
-  readonly #tools = new Map<string, readonly Repeated[]>();
+  /** Those of a tool that has any: of those that were listed or called last. */
+  readonly #tools = new LRUCache<string, readonly Repeated[]>({
+    max: MAX_TOOLS,
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: (found, name) =>
+      name.length + lengthOf(found.flatMap(({ path, header }) => [...path, header])),
+  });
 
   /** A page of the list of tools has come. */
   learn(answer: Response): void {
@@ -35,7 +45,8 @@ export class RepeatedArguments {
       if (!isRecord(tool) || typeof tool['name'] !== 'string') continue;
       const found = repeatedIn(tool['inputSchema']);
       this.#tools.delete(tool['name']);
-      if (found.length > 0 && this.#tools.size < MAX_TOOLS) this.#tools.set(tool['name'], found);
+      if (found.length > 0 && tool['name'].length <= MAX_NAME_CHARACTERS)
+        this.#tools.set(tool['name'], found);
     }
   }
 
@@ -82,13 +93,19 @@ function repeatedIn(schema: unknown): readonly Repeated[] {
     if (!isRecord(properties) || path.length >= MAX_DEPTH) return;
     for (const [name, property] of Object.entries(properties)) {
       const header = isRecord(property) && TYPES.has(property['type']) ? property[KEY] : undefined;
+      const way = [...path, name];
+      if (lengthOf(way) > MAX_NAME_CHARACTERS) continue;
       if (typeof header === 'string' && TOKEN.test(header) && found.length < MAX_HEADERS)
-        found.push({ path: [...path, name], header, isNumber: isNumeric(property) });
-      visit(property, [...path, name]);
+        found.push({ path: way, header, isNumber: isNumeric(property) });
+      visit(property, way);
     }
   };
   visit(schema, []);
   return found;
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 1);
 }
 
 function isNumeric(property: unknown): boolean {

@@ -8,7 +8,6 @@ import { memberAt, readMessage, requestOf, type Request, type Response } from '.
 import { RepeatedArguments } from '../../message/param-headers.ts';
 import type { LinkEvents } from '../link.ts';
 import type { Peer } from '../port.ts';
-import type { ServerEvent } from './event-reader.ts';
 import { exchange, type Reply } from './exchange.ts';
 import { shownIn } from './shown-in.ts';
 import type { Upstream } from './upstream.ts';
@@ -21,6 +20,8 @@ const MAX_PAGES = 100;
 const AGAIN_AFTER_MS = 5_000;
 /** No id of the mux is a string. */
 const LIST_ID = '"skep-tools"';
+/** Headers `Mcp-Param-…`. */
+type Repeated = Readonly<Record<string, string>>;
 /** Headers and body do not agree (MCP 2026-07-28). */
 const MISMATCH = -32020;
 
@@ -45,6 +46,8 @@ export class ModernPosts {
   /** Under way, by their ids. */
   readonly #calls = new Map<string, AbortController>();
   readonly #repeated = new RepeatedArguments();
+  /** Under way. */
+  #listing: Promise<boolean> | undefined;
   #listedAt = -Infinity;
 
   constructor(options: ModernPostsOptions) {
@@ -65,10 +68,12 @@ export class ModernPosts {
     this.#calls.set(id, cancelling);
     waiting(text.length);
     try {
-      const reply = await this.#send(request, signal, peer).finally(() => waiting(-text.length));
+      // Headers that a client gave count as it gave them: what does not agree is for the server to refuse.
+      const repeated = peer?.headers ?? this.#repeated.headersFor(request);
+      const reply = await this.#send(request, signal, repeated).finally(() => waiting(-text.length));
       const isOwn = method === 'tools/call' && peer?.headers === undefined;
       const status = await (isOwn && reply.status === 400
-        ? this.#again(request, reply, { signal, peer })
+        ? this.#again(request, reply, { signal, repeated })
         : this.#hear(reply, request));
       onFailed(id, status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
     } catch (error) {
@@ -78,10 +83,8 @@ export class ModernPosts {
     }
   }
 
-  /** Headers that a client gave count as it gave them: what does not agree is for the server to refuse. */
-  #send(request: Request, signal: AbortSignal, peer?: Peer): Promise<Reply> {
+  #send(request: Request, signal: AbortSignal, repeated: Repeated = {}): Promise<Reply> {
     const { url, upstream: via, credentials } = this.#options;
-    const repeated = peer?.headers ?? this.#repeated.headersFor(request);
     const headers = { ...BOTH_FORMS, ...repeated, ...modernHeaders(request), ...shownIn(credentials()) };
     return exchange(url, { method: 'POST', headers, body: request.text, signal, via });
   }
@@ -100,29 +103,48 @@ export class ModernPosts {
   async #again(
     request: Request,
     refused: Reply,
-    { signal, peer }: { readonly signal: AbortSignal; readonly peer: Peer | undefined },
+    { signal, repeated }: { readonly signal: AbortSignal; readonly repeated: Repeated },
   ): Promise<number> {
-    const said: ServerEvent[] = [];
-    for await (const event of refused.messages()) said.push(event);
-    const isMismatch = said.some(({ data }) => {
+    let refusal: string | undefined;
+    for await (const { name = 'message', data } of refused.messages()) {
+      if (name !== 'message' || data === '') continue;
       const answer = readResponse(data);
-      return answer !== undefined && memberAt(answer.value, ['error', 'code']) === MISMATCH;
-    });
-    if (isMismatch && (await this.#listTools(signal)))
-      return this.#hear(await this.#send(request, signal, peer), request);
-    for (const { data } of said) if (data !== '') this.#options.onLine(data, request.id);
+      if (answer && memberAt(answer.value, ['error', 'code']) === MISMATCH) refusal = data;
+      else this.#options.onLine(data, request.id);
+      if (answer) break;
+    }
+    if (refusal === undefined) return refused.status;
+    const wanted = await this.#wantedOf(request, repeated);
+    if (wanted !== undefined) return this.#hear(await this.#send(request, signal, wanted), request);
+    this.#options.onLine(refusal, request.id);
     return refused.status;
   }
 
-  /** Resolves true when the whole list was read, and false also where it was asked for a moment ago. */
-  async #listTools(signal: AbortSignal): Promise<boolean> {
+  /** The headers that a call wants instead of those; undefined where nobody knows of others. */
+  async #wantedOf(request: Request, sent: Repeated): Promise<Repeated | undefined> {
+    const others = (): Repeated | undefined => {
+      const wanted = this.#repeated.headersFor(request);
+      return JSON.stringify(wanted) === JSON.stringify(sent) ? undefined : wanted;
+    };
+    return others() ?? ((await this.#listTools()) ? others() : undefined);
+  }
+
+  /** Resolves true when the whole list was read, and false also where it was a moment ago; all who wait share one. */
+  #listTools(): Promise<boolean> {
     const { clock } = this.#options;
-    if (clock.elapsed() - this.#listedAt < AGAIN_AFTER_MS) return false;
+    if (this.#listing) return this.#listing;
+    if (clock.elapsed() - this.#listedAt < AGAIN_AFTER_MS) return Promise.resolve(false);
     this.#listedAt = clock.elapsed();
+    this.#listing = this.#list().finally(() => (this.#listing = undefined));
+    return this.#listing;
+  }
+
+  async #list(): Promise<boolean> {
+    const { ending } = this.#options;
     let cursor: unknown;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const asked = requestOf(LIST_ID, LIST, typeof cursor === 'string' ? { cursor } : {});
-      const reply = await this.#send(withEnvelope(asked, { [META.capabilities]: {} }), signal);
+      const reply = await this.#send(withEnvelope(asked, { [META.capabilities]: {} }), ending);
       let answer: Response | undefined;
       for await (const { data } of reply.messages()) answer = readResponse(data) ?? answer;
       if (answer === undefined || answer.failed) return false;
