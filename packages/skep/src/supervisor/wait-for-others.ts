@@ -18,7 +18,9 @@ export async function waitForOthers(
   const limit = AbortSignal.timeout(OTHERS_MS);
   for (;;) {
     const status = await readStatus(places, name).catch(() => undefined);
-    const other = status?.status === 'starting' ? hostOf(status, isAlive)?.pid : undefined;
+    // With a reason it is started again after a crash, by the process that hosts it all along.
+    const isFirst = status?.status === 'starting' && status.status_context === undefined;
+    const other = isFirst ? hostOf(status, isAlive)?.pid : undefined;
     if (other === undefined || other === self.pid || other === begunBy?.pid) return;
     if (limit.aborted) throw locked(name);
     await clock.sleep(100, signal);
