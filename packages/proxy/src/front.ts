@@ -324,7 +324,7 @@ class MessageFront implements Front {
   readonly askFor = async (call: Call, method: string, params: JsonObject): Promise<string> => {
     const { identity, credentials } = call;
     if (identity === undefined) throw new SkepError('internal/bug');
-    const peer: Peer = { ...oneOff(), kind: 'call', key: principalOf(identity), credentials };
+    const peer: Peer = { ...oneOff(), kind: 'errand', key: principalOf(identity), credentials };
     await this.#port.meet(peer);
     const { promise, waiter } = awaited();
     this.#port.request(peer, requestOf('0', method, params), waiter);

@@ -84,11 +84,12 @@ export interface Listener {
 
 /**
  * One client as a backend sees it. A `one-off` has no session and hears of nothing but its own request; a `call` is one request
- * of a modern client, which can be asked something meanwhile; a `listener` only hears what concerns everybody.
+ * of a modern client, which can be asked something meanwhile; an `errand` is a request of the proxy before a call of that client,
+ * about which nobody can be asked; a `listener` only hears what concerns everybody.
  */
 export interface Peer {
-  readonly kind: 'session' | 'one-off' | 'call' | 'listener' | 'proxy';
-  /** Of a call or a listener, whose it is: a principal. */
+  readonly kind: 'session' | 'one-off' | 'call' | 'errand' | 'listener' | 'proxy';
+  /** Of a call, an errand or a listener, whose it is: a principal. */
   readonly key: string;
   readonly listener: Listener | undefined;
   /** What it can be asked; a server believes all clients to be able to do everything. */

@@ -22,6 +22,7 @@ const RETRY_AFTER: Partial<Readonly<Record<Code, string>>> = {
   'proxy/busy': '1',
   'proxy/backend-away': '5',
   'proxy/remote-retrying': '10',
+  'auth/unavailable': '10',
 };
 
 /** The JSON-RPC error that the row of `code` prescribes. */

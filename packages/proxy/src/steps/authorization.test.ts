@@ -203,6 +203,12 @@ describe.each(['stdio', 'http', 'sse'] as const)('in front of a server of %s', (
     expect(await again(request('tools/call', { name: 'changes' }))).toEqual(UNAUTHORIZED);
   });
 
+  test('a server that is away is said to be away', async () => {
+    await using it = await setup(kind);
+    it.proxy.backendEnded();
+    expect(await it.ask(request('tools/call', { name: 'look' }))).toMatchObject({ status: 503 });
+  });
+
   test('no tool is called where a policy heeds what the server says, and it says nothing', async () => {
     const own: Script = (message, { reply }) => {
       if (message.method === 'tools/list') reply(message, {});

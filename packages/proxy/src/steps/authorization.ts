@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Call } from '../call/call.ts';
@@ -23,7 +24,7 @@ export interface AuthzSettings {
 /** Fails with `usage/invalid-value` for what `readRules` or Cedar refuses, with `file/unreadable` for a broken installation. */
 export async function openAuthorization(
   { document }: AuthzSettings,
-  services: Pick<PartServices, 'clock' | 'log' | 'name' | 'ask'>,
+  services: Pick<PartServices, 'clock' | 'log' | 'name' | 'ask' | 'transport'>,
 ): Promise<Part> {
   const authorizer = await openAuthorizer(document, services);
   const tools = authorizer.heedsHints === true ? new ServerTools(services) : undefined;
@@ -68,8 +69,9 @@ export function authorization(
     if (incoming !== undefined && incoming.message.kind !== 'response') {
       const sent = incoming.message;
       const who: Who = { decide: authorizer.decideFor(identity), principal: principalOf(identity) };
-      if (!(await gate.admits(call, sent, who))) {
-        refuse(res, 'proxy/unauthorized', { id: idOf(sent) });
+      const refusal = await gate.refusalOf(call, sent, who);
+      if (refusal !== undefined) {
+        refuse(res, refusal, { id: idOf(sent) });
         return;
       }
       if (sent.kind === 'request') gate.watchAnswer(call, sent.method, who);
@@ -91,7 +93,17 @@ class Gate {
     this.#tools = tools;
   }
 
-  async admits(call: Call, sent: Sent, who: Who): Promise<boolean> {
+  /** Why a message goes no further; a server that could not be asked about a tool has forbidden nothing. */
+  async refusalOf(call: Call, sent: Sent, who: Who): Promise<Code | undefined> {
+    try {
+      return (await this.#admits(call, sent, who)) ? undefined : 'proxy/unauthorized';
+    } catch (error) {
+      if (!(error instanceof SkepError) || !/^(?:proxy|auth)\//u.test(error.code)) throw error;
+      return error.code;
+    }
+  }
+
+  async #admits(call: Call, sent: Sent, who: Who): Promise<boolean> {
     const need = needOf(sent);
     if (need.kind === 'nothing') return true;
     if (need.kind === 'task') return this.#tasks.owns(need.taskId, who.principal);
@@ -106,10 +118,11 @@ class Gate {
   /** Takes what the caller may not have out of the answer, and notes which task it began. */
   watchAnswer({ answerHolds, replyHooks }: Call, method: string, who: Who): void {
     const list = LISTS.get(method);
+    const generation = this.#tools?.generation ?? 0;
     if (list !== undefined) {
       const ready = new WeakMap<Message, Message>();
       answerHolds.push(async (answer) => {
-        const passed = await this.#shown(answer, list, who);
+        const passed = await this.#shown(answer, list, { ...who, generation });
         if (passed) ready.set(answer, passed);
       });
       replyHooks.push(({ message }) => (message.kind === 'response' ? ready.get(message) : message));
@@ -138,12 +151,16 @@ class Gate {
   }
 
   /** The answer as the caller may see it; undefined where that cannot be told. */
-  async #shown(answer: Response, list: ListShape, who: Who): Promise<Message | undefined> {
+  async #shown(
+    answer: Response,
+    list: ListShape,
+    who: Who & { readonly generation: number },
+  ): Promise<Message | undefined> {
     if (answer.failed) return answer;
     const read = this.#readerOf(list).read(answer);
     if (read === undefined) return undefined;
     const { items } = read;
-    this.#tools?.heard(items);
+    this.#tools?.heard(items, who.principal, who.generation);
     const decide = (item: Item): boolean | Promise<boolean> =>
       item.kind === 'task'
         ? this.#tasks.owns(item.id, who.principal)

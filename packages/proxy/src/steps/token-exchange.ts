@@ -24,7 +24,6 @@ interface Services extends Pick<PartServices, 'clock' | 'log' | 'transport'> {
 }
 
 const TIMEOUT_MS = 30_000;
-const RETRY_AFTER = '10';
 const MAX_NAME_CHARACTERS = 256;
 
 /** What the connection, the proxy or MCP itself says with them. */
@@ -71,8 +70,7 @@ export async function openTokenExchange(settings: TokenExchangeSettings, service
       call.credentials = await credentialsFor(call);
     } catch (error) {
       const isRefused = hasCode(error, 'auth/exchange-refused');
-      if (isRefused) refuse(res, 'auth/exchange-refused');
-      else refuse(res, 'auth/unavailable', { headers: { 'Retry-After': RETRY_AFTER } });
+      refuse(res, isRefused ? 'auth/exchange-refused' : 'auth/unavailable');
       return undefined;
     }
     return next();

@@ -35,7 +35,7 @@ export async function importAuthz(said: AuthzConfig, cwd: string): Promise<Pick<
 /** Makes of it what a proxy will, to hear what is wrong with it; no decision point is asked. */
 async function checkAuthz(document: Readonly<Record<string, unknown>>, where: string): Promise<void> {
   const { openAuthorization } = await import('@skep/proxy/steps/authorization.ts');
-  const services = { clock: systemClock, log: silentLog, name: '' };
+  const services = { clock: systemClock, log: silentLog, name: '', transport: 'stdio' } as const;
   try {
     const part = await openAuthorization({ document }, services);
     await part.close?.();

@@ -167,7 +167,7 @@ export class Conversations implements BackendPort {
       waiter.fail('proxy/backend-away');
       return;
     }
-    const own = peer.kind === 'call' ? this.#owns.get(peer.key) : undefined;
+    const own = isOfPrincipal(peer) ? this.#owns.get(peer.key) : undefined;
     const mux = this.#muxOf(peer);
     if (mux) this.#show(mux, peer);
     if (own !== undefined) {
@@ -247,7 +247,7 @@ export class Conversations implements BackendPort {
   }
 
   #muxOf(peer: Peer): Mux | undefined {
-    return peer.kind === 'call' ? this.#owns.get(peer.key)?.mux : this.#ofPeer.get(peer);
+    return isOfPrincipal(peer) ? this.#owns.get(peer.key)?.mux : this.#ofPeer.get(peer);
   }
 
   ended(): void {
@@ -348,6 +348,10 @@ export class Conversations implements BackendPort {
     this.#ofPeer.clear();
     for (const mux of this.#open) this.#end(mux);
   }
+}
+
+function isOfPrincipal({ kind }: Peer): boolean {
+  return kind === 'call' || kind === 'errand';
 }
 
 function codeOf(error: unknown): Code {

@@ -115,7 +115,7 @@ export class InFlight {
   caller(): Peer | 'none' | 'several' {
     let only: Peer | 'none' = 'none';
     for (const flight of this.#flights) {
-      if (flight === undefined || flight.peer === only || flight.peer.kind === 'proxy') continue;
+      if (flight === undefined || flight.peer === only || isOfProxy(flight.peer)) continue;
       if (flight.request.method === METHODS.listen) continue;
       if (only !== 'none') return 'several';
       only = flight.peer;
@@ -129,8 +129,7 @@ export class InFlight {
    */
   onlyFree(): Flight | undefined {
     const flights = this.#flights.filter(
-      (flight) =>
-        flight !== undefined && flight.peer.kind !== 'proxy' && flight.request.method !== METHODS.listen,
+      (flight) => flight !== undefined && !isOfProxy(flight.peer) && flight.request.method !== METHODS.listen,
     );
     const isOne = flights.every(
       (flight) => flight?.peer.kind === 'call' && flight.peer.key === flights[0]?.peer.key,
@@ -185,12 +184,16 @@ export class InFlight {
   }
 }
 
+function isOfProxy({ kind }: Peer): boolean {
+  return kind === 'proxy' || kind === 'errand';
+}
+
 function isOneOff({ kind }: Peer): boolean {
-  return kind === 'one-off' || kind === 'call';
+  return kind === 'one-off' || kind === 'call' || kind === 'errand';
 }
 
 function isOfPrincipal({ kind }: Peer): boolean {
-  return kind === 'call' || kind === 'listener';
+  return kind === 'call' || kind === 'errand' || kind === 'listener';
 }
 
 /** The request as the server gets it: our id, and our token if the client asked for progress. */
