@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { INSPECTOR } from './run-inspector.ts';
+import { INSPECTOR, startInFolder } from './run-inspector.ts';
 import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
 
 /** An `npx` that notes what it is told, and then does what `then` says. */
@@ -90,9 +91,32 @@ test('Ctrl-C ends it and all that it has started', async () => {
     signal: ending.signal,
     onOut: () => ending.abort(),
   });
-  await expect.poll(() => skep.ended).toMatchObject([{ how: 'SIGTERM' }]);
+  await expect.poll(() => skep.ended, { timeout: 20_000 }).toMatchObject([{ how: 'SIGTERM' }]);
   for (const { pid } of skep.ended) process.kill(pid, 'SIGTERM');
   await running;
+  expect(await filesLeft(skep)).toEqual([]);
+});
+
+test('it ends with the command, however that ends, and its folder goes with it', async () => {
+  const skep = await commandUnderTest();
+  const folder = join(skep.home, 'inspector');
+  await mkdir(folder);
+  const env = { PATH: '/usr/bin:/bin' };
+  const child = startInFolder(folder, ['sh', '-c', 'sleep 600 & echo up; wait'], env);
+  await once(child.stdout, 'data');
+  // The system closes it when the command is killed.
+  child.stdin.destroy();
+  await once(child, 'close');
+  expect(child.signalCode).toBe('SIGKILL');
+  await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('what a command that was killed has left goes with the next one', async () => {
+  const skep = await commandUnderTest();
+  const left = ['inspector-4194303-1-abcdef', 'inspector-abcdef'];
+  for (const name of left) await mkdir(join(skep.places.stateDir, name), { recursive: true });
+  const env = await withNpx(skep);
+  await skep.output('inspector http://127.0.0.1:1/mcp', { env });
   expect(await filesLeft(skep)).toEqual([]);
 });
 

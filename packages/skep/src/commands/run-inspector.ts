@@ -1,8 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { makeDirectory } from '@skep/core/files/make-directory.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -10,6 +10,7 @@ import { printableLines } from '@skep/core/terminal/printable.ts';
 import type { Timer } from '@skep/core/time/clock.ts';
 import type { Context } from '../cli/context.ts';
 import { choosePort } from '../runtime/free-port.ts';
+import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Place } from './place-of-server.ts';
 
 /** Of this version is what Skep is tested with; another one may have other flags. */
@@ -17,6 +18,9 @@ export const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
 /** Its own, unless another program has it. */
 const PORT = 6274;
 const END_WITHIN_MS = 5_000;
+const FOLDERS = 'inspector-';
+/** As shells say that there is no such program. */
+const NOT_FOUND = 127;
 
 export interface Inspected extends Place {
   /** What the inspector is to call it. */
@@ -32,7 +36,7 @@ export interface Inspected extends Place {
  * with `inspector/failed` where it ends by itself with a failure.
  */
 export async function runInspector(inspected: Inspected, context: Context): Promise<void> {
-  const { places, random, signal, terminal } = context;
+  const { places, random, self, signal, terminal } = context;
   const port = await choosePort({
     host: '127.0.0.1',
     had: PORT,
@@ -40,28 +44,54 @@ export async function runInspector(inspected: Inspected, context: Context): Prom
     random,
   });
   await makeDirectory(places.stateDir, 0o700);
-  const folder = await mkdtemp(join(places.stateDir, 'inspector-'));
+  await removeLeft(context);
+  const folder = await mkdtemp(join(places.stateDir, prefixOf(self)));
   try {
     const file = join(folder, 'servers.json');
     await writeFile(file, configOf(inspected), { mode: 0o600 });
     signal.throwIfAborted();
-    // A group of its own: what npx starts is ended with it.
-    const child = spawn('npx', ['--yes', '--ignore-scripts', INSPECTOR, '--config', file], {
-      cwd: folder,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        ...environmentOf(context),
-        HOST: '127.0.0.1',
-        CLIENT_PORT: `${port}`,
-        MCP_AUTO_OPEN_ENABLED: `${inspected.opens}`,
-      },
+    const child = startInFolder(folder, ['npx', '--yes', '--ignore-scripts', INSPECTOR, '--config', file], {
+      ...environmentOf(context),
+      HOST: '127.0.0.1',
+      CLIENT_PORT: `${port}`,
+      MCP_AUTO_OPEN_ENABLED: `${inspected.opens}`,
     });
     passOn(child.stdout, (text) => terminal.out(text));
     passOn(child.stderr, (text) => terminal.err(text));
     await untilEnd(child, context);
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Ends all of the group, and takes the folder away, when nobody holds the other end of standard input any more. */
+const WATCHED = `exec 3<&0 </dev/null
+(read -r _ <&3; rm -rf -- "$0"; kill -KILL 0) >/dev/null 2>&1 &
+exec 3<&-
+exec "$@"`;
+
+/** In a group of its own, which ends with this process, however that ends: what a program starts is in it as well. */
+export function startInFolder(
+  folder: string,
+  line: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ChildProcessByStdio<Writable, Readable, Readable> {
+  const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe'];
+  return spawn('/bin/sh', ['-c', WATCHED, folder, ...line], { cwd: folder, detached: true, stdio, env });
+}
+
+/** Says whose folder it is. */
+function prefixOf({ pid, started }: ProcessIdentity): string {
+  return `${FOLDERS}${pid}-${Buffer.from(started).toString('hex')}-`;
+}
+
+/** Folders of processes that were killed; a machine that went down leaves them as well. */
+async function removeLeft({ places, isAlive }: Context): Promise<void> {
+  for (const name of (await readdir(places.stateDir)).filter((one) => one.startsWith(FOLDERS))) {
+    const [, pid, started] = /^(\d+)-([\da-f]+)-[^-]+$/u.exec(name.slice(FOLDERS.length)) ?? [];
+    const owner = { pid: Number(pid), started: Buffer.from(started ?? '', 'hex').toString() };
+    if (started !== undefined && isAlive(owner)) continue;
+    await rm(join(places.stateDir, name), { recursive: true, force: true });
   }
 }
 
@@ -93,6 +123,7 @@ async function untilEnd(child: ChildProcess, { signal, clock, end }: Context): P
   try {
     const [status] = (await once(child, 'close')) as [number | null];
     if (signal.aborted || status === 0) return;
+    if (status === NOT_FOUND) throw new SkepError('inspector/no-npx');
     throw new SkepError('inspector/failed', { detail: { status } });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') throw new SkepError('inspector/no-npx', { cause: error });
