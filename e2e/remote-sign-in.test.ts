@@ -330,7 +330,7 @@ describe('a server whose clients are registered by hand', () => {
     const refused = await initialize(url);
     expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([403, null]);
     const { stdout } = await user.skep(['logs', NAME, '--proxy']);
-    expect(stdout).toContain(`skep auth login ${NAME} --scopes notes.write`);
+    expect(stdout).toContain(`skep auth login ${NAME} asks for it`);
     far.wants = undefined;
     const login = await user.skep(['auth', 'login', NAME], { env: { BROWSER: browser.program } });
     expect(login.code, login.stderr).toBe(0);

@@ -6,7 +6,7 @@ import type { Settings } from '@skep/core/settings/field.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { checkHeaders, referencesOf, type HeaderForward } from '../run-config/header-forward.ts';
-import { hasBearerToken } from '../run-config/remote-auth.ts';
+import { hasBearerToken, isSignedInTo, isWithin } from '../run-config/remote-auth.ts';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { NOWHERE_HERE } from '../settings/identity.ts';
@@ -161,16 +161,29 @@ const transportOf = ({ transport }: { readonly transport?: string | undefined })
   transport === 'sse' ? 'sse' : 'streamable-http';
 
 /** What another server than the one before would get to see of what is kept for that. */
-function shownTo({ host, origin }: URL, config: RunConfig): readonly string[] {
+function shownTo(url: URL, config: RunConfig): readonly string[] {
+  const { host, origin } = url;
   const { remote_url: before, header_forward } = config;
-  if (before !== undefined && new URL(before).origin === origin) return [];
+  if (before !== undefined && isWithin(url, before)) return [];
+  // Headers are for a host; a token is for one server of it.
+  if (before !== undefined && new URL(before).origin === origin)
+    return hasBearerToken(config) ? [`send ${url.href} the bearer token`] : signInsAt(host, config);
   const secrets = Object.entries(header_forward?.add_headers_from_secret ?? {});
   const open = Object.keys(header_forward?.add_plaintext_headers ?? {}).filter(isSecretName);
   return [
     ...secrets.map(([header, secret]) => `send ${host} the secret "${secret}" as ${header}`),
     ...open.map((header) => `send ${host} the header ${header}`),
     ...(hasBearerToken(config) ? [`send ${host} the bearer token`] : []),
+    ...signInsAt(host, config),
   ];
+}
+
+/** A sign-in is left behind; the next one is to the other server, at the issuer of before and with its client. */
+function signInsAt(host: string, config: RunConfig): readonly string[] {
+  const { issuer, authorize_url: authorize, client_id: client } = config.remote_auth_config ?? {};
+  const at = issuer || authorize;
+  if (!isSignedInTo(config) || !(at || client)) return [];
+  return [`have you sign in ${at ? `at "${at}"` : `where ${host} says`}${client ? ` as the client "${client}"` : ''}, and send ${host} the token`]; // prettier-ignore
 }
 
 async function planOf(

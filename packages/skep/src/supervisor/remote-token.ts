@@ -1,15 +1,14 @@
-import { tokenChallenge, type Challenge } from '@skep/auth/sign-in/challenge.ts';
+import { tokenChallenge } from '@skep/auth/sign-in/challenge.ts';
 import type { KeptSignIn, SignInState, SignInStore } from '@skep/auth/sign-in/port.ts';
 import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { createTokenSource } from '@skep/auth/sign-in/token-source.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import { printable } from '@skep/core/terminal/printable.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import type { RemoteToken } from '@skep/proxy/backend/backend.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
-import { hasBearerToken, readSecretFile } from '../run-config/remote-auth.ts';
+import { hasBearerToken, isWithin, readSecretFile } from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { REMOTE_BEARER_TOKEN } from '../secrets/reference.ts';
 import { signInOfWorkload } from '../secrets/sign-in-store.ts';
@@ -108,12 +107,12 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
       tell(state);
     },
   });
-  const told = new Set<string>();
+  const told = { at: -Infinity };
   const noteLacking = async (token: string, challenge: string): Promise<void> => {
     const wanted = await tokenChallenge(challenge);
     // Any other 403 says nothing of the token.
     if (wanted?.error !== 'insufficient_scope') return;
-    tellLacking(wanted, { name, log, told });
+    tellLacking({ name, log, clock, told });
     // What it wants is asked for when a person signs in the next time.
     await source.refused(token, challenge);
   };
@@ -139,7 +138,7 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
 /** A workload whose address has changed since is signed in to nobody: a token is for one server. */
 function forOrigin({ remote_url: url = '' }: RunConfig, store: SignInStore): SignInStore {
   const own = (kept: KeptSignIn | undefined): KeptSignIn | undefined =>
-    kept !== undefined && URL.parse(kept.resource)?.origin === new URL(url).origin ? kept : undefined;
+    kept !== undefined && isFor(kept, new URL(url)) ? kept : undefined;
   return {
     read: async (key) => own(await store.read(key)),
     change: (key, next) =>
@@ -150,18 +149,32 @@ function forOrigin({ remote_url: url = '' }: RunConfig, store: SignInStore): Sig
   };
 }
 
+/** A host may have many servers, with tokens of their own. */
+function isFor({ resource, resourceIndicator = resource }: KeptSignIn, url: URL): boolean {
+  if (URL.parse(resource)?.origin !== url.origin) return false;
+  return isWithin(url, resource) || isWithin(url, resourceIndicator);
+}
+
 interface Telling {
   readonly name: string;
   readonly log: Log;
-  /** Scopes that were told of. */
-  readonly told: Set<string>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** When it was told last. */
+  readonly told: { at: number };
 }
 
-/** Says once which command gets the scopes that a server wants; nobody is asked in the background. */
-function tellLacking(wanted: Challenge, { name, log, told }: Telling): void {
-  const scopes = (wanted.scopes ?? []).map((scope) => printable(scope)).join(',');
-  if (told.has(scopes)) return;
-  told.add(scopes);
-  const more = scopes === '' ? '' : ` --scopes ${scopes}`;
-  log.warn({ workload: name }, `the server wants more than the token allows: skep auth login ${name}${more}`);
+/** At most so often; a server may want something else with every answer. */
+const TELL_MS = 3_600_000;
+
+/**
+ * Says which command gets the scopes that a server wants; nobody is asked in the background. The command knows them, and what a
+ * server writes is nothing to paste into a shell.
+ */
+function tellLacking({ name, log, clock, told }: Telling): void {
+  if (clock.now() - told.at < TELL_MS) return;
+  told.at = clock.now();
+  log.warn(
+    { workload: name },
+    `the server wants more than the token allows: skep auth login ${name} asks for it`,
+  );
 }
