@@ -73,8 +73,8 @@ export function secretsOfWorkloads(
       const { resolveSecrets } = await import('../secrets/workload-secrets.ts');
       return resolveSecrets(references, context);
     },
-    async forgetSecrets({ name, secrets = [], remote_auth_config: auth }) {
-      if (auth !== undefined) {
+    async forgetSecrets({ name, secrets = [], remote_url: elsewhere }) {
+      if (elsewhere !== undefined) {
         const { forgetSignIn } = await import('../secrets/sign-in-store.ts');
         await forgetSignIn(name, context).catch((error: unknown) => {
           log.warn({ err: error, workload: name }, 'its sign-in could not be deleted');

@@ -1,4 +1,4 @@
-import type { KeptSignIn, MayBePrivate, SignInWay } from '@skep/auth/sign-in/port.ts';
+import type { KeptSignIn, MayBePrivate, Person, SignInWay } from '@skep/auth/sign-in/port.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -44,6 +44,8 @@ export interface HowToSignIn {
   readonly way: SignInWay;
   /** What the server said when it was asked without a token. */
   readonly challenge?: string | undefined;
+  /** Before anything is kept; where it fails, what was given is withdrawn. */
+  readonly beforeKept?: (() => Promise<void>) | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export interface HowToSignIn {
  */
 export async function signInElsewhere(
   { name, url, auth, clientSecret, caPath, mayBePrivate }: Elsewhere,
-  { way, challenge }: HowToSignIn,
+  { way, challenge, beforeKept }: HowToSignIn,
   around: SignInAround,
 ): Promise<KeptSignIn> {
   requireTls(new URL(url), 'signing in');
@@ -62,11 +64,12 @@ export async function signInElsewhere(
   const [{ signIn }, fetch] = await Promise.all([import('@skep/auth/sign-in/sign-in.ts'), openFetch(caPath)]);
   try {
     const skipBrowser = auth.skip_browser ?? false;
+    const person = personAt(around, { skipBrowser });
     const services = {
       fetch,
       clock: systemClock,
       log: silentLog,
-      person: personAt(around, { skipBrowser }),
+      person,
       signal: around.signal,
       timeoutMs: patienceOf(auth),
       challenge,
@@ -75,11 +78,15 @@ export async function signInElsewhere(
     const target = { ...signInTarget(url, auth, clientSecret), mayBePrivate };
     const isBlind = way === 'browser' && !skipBrowser && !hasBrowser(around);
     const kept = isBlind
-      ? await signIn(target, 'device', services).catch((error: unknown) => {
-          if (hasCode(error, 'auth/no-sign-in')) return signIn(target, 'browser', services);
-          throw error;
-        })
+      ? await signInBlind((how, by) => signIn(target, how, { ...services, person: by }), person)
       : await signIn(target, way, services);
+    try {
+      await beforeKept?.();
+    } catch (error) {
+      const { signOut } = await import('@skep/auth/sign-in/sign-out.ts');
+      await signOut(kept, services).catch(() => false);
+      throw error;
+    }
     await store.change(key, async () => kept);
     return kept;
   } catch (error) {
@@ -87,6 +94,36 @@ export async function signInElsewhere(
   } finally {
     fetch.close();
   }
+}
+
+/** By a code; by an address, where the server gave no code to anybody (decision 0353). */
+async function signInBlind(
+  signIn: (way: 'device' | 'browser', person: Person) => Promise<KeptSignIn>,
+  person: Person,
+): Promise<KeptSignIn> {
+  let isShown = false;
+  const watched: Person = {
+    ...person,
+    showCode(...code) {
+      isShown = true;
+      person.showCode?.(...code);
+    },
+  };
+  try {
+    return await signIn('device', watched);
+  } catch (error) {
+    if (isShown || !(error instanceof SkepError) || !error.code.startsWith('auth/')) throw error;
+    return signIn('browser', person);
+  }
+}
+
+/** What is saved of a sign-in: the secret of a client is for the issuer that it was shown to first (decision 0384). */
+export function savedAuth(
+  auth: RemoteAuthConfig,
+  { issuer }: Pick<KeptSignIn, 'issuer'>,
+  clientSecret: string | undefined,
+): RemoteAuthConfig {
+  return clientSecret === undefined || auth.issuer || auth.token_url ? auth : { ...auth, issuer };
 }
 
 async function openFetch(caPath: string | undefined) {

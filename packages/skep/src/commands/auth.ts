@@ -1,12 +1,14 @@
-import type { KeptSignIn, SignInWay } from '@skep/auth/sign-in/port.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { KeptSignIn, SignInStore, SignInWay } from '@skep/auth/sign-in/port.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Lock } from '@skep/core/files/lock.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { loadAppConfig } from '../config/app-config.ts';
-import { signInElsewhere, signOutElsewhere } from '../cli/sign-in-elsewhere.ts';
+import { savedAuth, signInElsewhere, signOutElsewhere } from '../cli/sign-in-elsewhere.ts';
 import { secretsFor } from '../plan/secrets-for.ts';
 import { openProgress } from '../print/progress.ts';
 import { toTable } from '../print/table.ts';
@@ -16,10 +18,11 @@ import { clientSecretIn, hasBearerToken } from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { proxySecretOf } from '../run-config/sign-in.ts';
 import { surroundingsOf } from '../run/carry-out.ts';
-import { swapConfig } from '../run/swap-config.ts';
+import { refuseForeground, swapConfig } from '../run/swap-config.ts';
 import { REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
 import { signInOfWorkload, signInStore } from '../secrets/sign-in-store.ts';
 import { readStatus } from '../supervisor/state.ts';
+import { lockName } from '../workloads/name-lock.ts';
 import { toJsonText } from '../workloads/to-json.ts';
 
 type Remote = RunConfig & { readonly remote_url: string };
@@ -65,11 +68,12 @@ export const authLogin = defineCommand({
         hint: `remove it with skep rm ${name}, and run it without the token`,
       });
     }
+    // Its proxy looks for sign-ins only where it knows that there may be one.
+    if (config.remote_auth_config === undefined) await refuseForeground(name, context);
     const { scopes, timeout, skipBrowser } = values;
-    const saved = config.remote_auth_config ?? {};
-    const asked = { ...saved, ...(scopes && { scopes }) };
     const auth = {
-      ...asked,
+      ...config.remote_auth_config,
+      ...(scopes && { scopes }),
       ...(skipBrowser && { skip_browser: true }),
       ...(timeout !== undefined && { timeout: formatDuration(timeout) }),
     };
@@ -89,14 +93,39 @@ export const authLogin = defineCommand({
       caPath: config.skep_ca_bundle,
       mayBePrivate,
     };
-    const kept = await signInElsewhere(at, { way }, context);
-    context.terminal.out(`${printable(`Signed in to ${new URL(config.remote_url).host}${asWhom(kept)}`)}\n`);
-    // Its proxy looks for sign-ins only where it knows that there may be one.
-    if (config.remote_auth_config === undefined)
-      await restarted({ ...config, remote_auth_config: asked }, config, context);
-    else if (scopes) await saveRunConfig(context.places, { ...config, remote_auth_config: asked });
+    const held: Lock[] = [];
+    // The person may have taken a while, and other commands meanwhile.
+    const beforeKept = async (): Promise<void> => {
+      held.push(await lockName(name, { ...context, waitMs: MEANWHILE_MS }));
+      await sameServer(config, context);
+    };
+    try {
+      const kept = await signInElsewhere(at, { way, beforeKept }, context);
+      const host = new URL(config.remote_url).host;
+      context.terminal.out(`${printable(`Signed in to ${host}${asWhom(kept)}`)}\n`);
+      const now = await sameServer(config, context);
+      const saved = { ...now.remote_auth_config, ...(scopes && { scopes }) };
+      const next = { ...now, remote_auth_config: savedAuth(saved, kept, clientSecret) };
+      if (now.remote_auth_config === undefined) await restarted(next, now, context);
+      else if (!isDeepStrictEqual(next, now)) await saveRunConfig(context.places, next);
+    } finally {
+      for (const lock of held) lock.release();
+    }
   },
 });
+
+/** Commands that hold a workload's name for longer wait for people themselves. */
+const MEANWHILE_MS = 10_000;
+
+/** As it is saved now. Fails with `workload/not-found`, and with `run/cancelled` where it is another server's by now. */
+async function sameServer({ name, remote_url }: Remote, context: Context): Promise<Remote> {
+  const now = await remoteOf(name, context);
+  if (now.remote_url === remote_url && !hasBearerToken(now)) return now;
+  throw new SkepError('run/cancelled', {
+    message: `${name} was changed by another command meanwhile`,
+    hint: 'nothing of the sign-in is kept; try again',
+  });
+}
 
 export const authLogout = defineCommand({
   usage: 'skep auth logout [flags] NAME',
@@ -126,7 +155,8 @@ export const authStatus = defineCommand({
   settings: [...formatSettings, ...commonSettings],
   async run({ values, positionals: [name] }, context) {
     const configs = name === undefined ? await remotes(context) : [await remoteOf(name, context)];
-    const views = await Promise.all(configs.map((config) => viewOf(config, context)));
+    const store = signInStore(context);
+    const views = await Promise.all(configs.map((config) => viewOf(config, store, context)));
     const { terminal } = context;
     if (values.format === 'json') return terminal.out(toJsonText(views));
     if (views.length === 0) return terminal.out('No server elsewhere is signed in to\n');
@@ -141,7 +171,14 @@ export const authStatus = defineCommand({
 interface SignInView {
   readonly name: string;
   readonly server: string;
-  readonly state: 'signed in' | 'retrying' | 'ended' | 'signed out' | 'bearer token' | 'token refused';
+  readonly state:
+    | 'signed in'
+    | 'retrying'
+    | 'ended'
+    | 'signed out'
+    | 'bearer token'
+    | 'token refused'
+    | 'unreadable';
   readonly as?: string;
   readonly issuer?: string;
   readonly scopes?: readonly string[];
@@ -153,17 +190,27 @@ interface SignInView {
   readonly next?: string;
 }
 
-async function viewOf(config: Remote, context: Context): Promise<SignInView> {
+async function viewOf(
+  config: Remote,
+  store: Pick<SignInStore, 'read'>,
+  context: Context,
+): Promise<SignInView> {
   const { name, remote_url: url } = config;
   const server = new URL(url).host;
   const status = (await readStatus(context.places, name).catch(() => undefined))?.status;
   if (hasBearerToken(config))
     return { name, server, state: status === 'unauthenticated' ? 'token refused' : 'bearer token' };
-  const kept = await signInStore(context).read(signInOfWorkload(name));
   const login = `skep auth login ${name}`;
+  // The others can be told of all the same.
+  const kept = await store.read(signInOfWorkload(name)).catch((error: unknown) => {
+    if (hasCode(error, 'secrets/damaged')) return 'unreadable' as const;
+    throw error;
+  });
+  if (kept === 'unreadable') return { name, server, state: kept, next: login };
   if (kept === undefined) return { name, server, state: 'signed out', next: login };
   const { subject, issuer, expiresAt, refreshToken, scopes } = kept;
   const hasEnded = status === 'unauthenticated';
+  const expires = dateText(expiresAt);
   const state = hasEnded ? 'ended' : status === 'auth_retrying' ? 'retrying' : 'signed in';
   return {
     name,
@@ -172,10 +219,16 @@ async function viewOf(config: Remote, context: Context): Promise<SignInView> {
     ...(subject === undefined ? {} : { as: subject }),
     issuer,
     scopes,
-    ...(expiresAt === undefined ? {} : { expires: new Date(expiresAt).toISOString() }),
+    ...(expires === undefined ? {} : { expires }),
     refreshes: refreshToken !== undefined,
     ...(hasEnded ? { next: login } : {}),
   };
+}
+
+/** Undefined for what is no date: a server said it. */
+function dateText(at: number | undefined): string | undefined {
+  const date = at === undefined ? undefined : new Date(at);
+  return date === undefined || Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
 async function remotes({ places }: Context): Promise<readonly Remote[]> {

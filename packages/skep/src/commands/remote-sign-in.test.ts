@@ -24,6 +24,7 @@ const catalogue = catalogueOf({
     ...REMOTES,
     extension: { oauth_config: { issuer: 'https://i.invalid', client_id: 'well-known', scopes: ['files'], resource: 'https://files.invalid/api', oauth_params: { audience: 'files' } } },
   },
+  'com.example/plain': REMOTES,
   'com.example/own': {
     ...REMOTES,
     extension: { oauth_config: { issuer: 'https://i.invalid', scopes: ['a'], resource: 'https://x.invalid' } },
@@ -187,6 +188,26 @@ describe('a bearer token', () => {
       expect(await skep.output('auth status a1')).toContain('bearer token');
     },
   );
+
+  test('of a variable is shown to no server of a catalogue unasked, and the person hears who sees it', async () => {
+    const skep = await commandUnderTest({ ...secretly(), catalogue });
+    const env = { SKEP_REMOTE_AUTH_BEARER_TOKEN: TOKEN };
+    const asks = 'send x.invalid the token of SKEP_REMOTE_AUTH_BEARER_TOKEN';
+    expect(await skep.refusal('run plain', { env })).toContain(asks);
+    expect((await skep.run('run plain --name b1', { env, agrees: true })).err).toContain('x.invalid is shown the token of SKEP_REMOTE_AUTH_BEARER_TOKEN\n');
+    expect((await skep.run(RUN, { env })).err).toContain('127.0.0.1:9 is shown the token');
+    await skep.write('../catalogue.json', catalogueOf({ 'com.example/plain': { remotes: [{ type: 'streamable-http', url: 'https://x.invalid/other' }] } }));
+    expect((await skep.run('upgrade b1 --yes')).err).toContain('send https://x.invalid/other the bearer token');
+  }); // prettier-ignore
+
+  test('is sealed, or refused, also where a file has it, or it is too large', async () => {
+    const skep = await commandUnderTest({
+      files: { 'in.json': { schema_version: 'v0.1.0', name: 'a1', remote_url: URL, transport: 'streamable-http', remote_auth_config: { bearer_token: TOKEN } } },
+    });
+    expect(await skep.refusal('run --from-config in.json --trust-config')).toContain('secrets provider not configured');
+    const sealing = await commandUnderTest(secretly());
+    expect(await sealing.refusal(`${RUN} ${AUTH}-bearer-token ${'x'.repeat(1_048_577)}`)).toContain('cannot be sealed: it is too large');
+  }); // prettier-ignore
 
   test('in a file stays there, and an import asks before it is sent', async () => {
     const skep = await commandUnderTest();

@@ -46,7 +46,7 @@ import { withAbsolutePaths } from '../run-config/webhooks.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { withAbsoluteFiles } from './plan-remote-auth.ts';
 import { configGrants } from './config-grants.ts';
-import { importedSignIn } from './plan-remote-sign-in.ts';
+import { importedSignIn, requireSealed } from './plan-remote-sign-in.ts';
 import { isPrivateHost } from './private-host.ts';
 import { originOf, preparationOf, provenanceOf, sourceOf } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
@@ -74,6 +74,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   checkReferences(imported.secrets ?? []);
   const references = referencesOf(imported);
   await checkSources(profileMounts(imported.permission_profile, around.cwd));
+  if (!request.explain) await requireSealed(imported, around);
   await checkTrust(imported, { ...request, lifts: liftsIsolation(imported, app) }, around);
   const elsewhere = imported.remote_url;
   const { runtime, info } = await around.connect(elsewhere === undefined ? undefined : NOWHERE_HERE);

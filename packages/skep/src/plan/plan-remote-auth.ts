@@ -76,7 +76,7 @@ export async function planRemoteAuth(asked: AskedRemoteAuth, cwd: string): Promi
     how,
     clientSecret,
     bearerToken: how === 'token' ? bearerToken : undefined,
-    warnings: [...unused(how, asked), ...inTheClear(how, url)],
+    warnings: [...unused(how, asked), ...inTheClear(how, url), ...ofMachine(how, asked)],
   };
 }
 
@@ -225,6 +225,21 @@ function inTheClear(how: PlannedRemoteAuth['how'], url: URL): readonly string[] 
     `Warning: the bearer token is sent to ${url.host} in the clear; use an address that begins with https://\n`,
   ];
 }
+
+/** The variable may be set for another server. */
+function ofMachine(how: PlannedRemoteAuth['how'], { settings, url }: AskedRemoteAuth): readonly string[] {
+  return how === 'token' && isTokenOfMachine(settings)
+    ? [`${printable(url.host)} is shown the token of ${TOKEN_VARIABLE}\n`]
+    : [];
+}
+
+/** True where the token that is shown is that of a variable, which nobody set for this run. */
+export const isTokenOfMachine = (settings: Settings): boolean =>
+  settings.get('remoteAuthBearerToken')?.origin === 'env' &&
+  settings.get('remoteAuthBearerTokenFile')?.origin !== 'flag';
+
+/** May be set for good. */
+export const TOKEN_VARIABLE = 'SKEP_REMOTE_AUTH_BEARER_TOKEN';
 
 function invalid(message: string, hint: string): SkepError {
   return new SkepError('usage/invalid-value', { message, hint });

@@ -2,7 +2,7 @@ import type { MayBePrivate } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { FieldValue, Settings } from '@skep/core/settings/field.ts';
 import type { AppConfig } from '../config/app-config.ts';
-import { REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
+import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { CheckedInputs } from './check-inputs.ts';
@@ -12,6 +12,8 @@ import { requireConsent } from './plan-permissions.ts';
 import {
   checkRemoteAuth,
   howImported,
+  isTokenOfMachine,
+  TOKEN_VARIABLE,
   ISSUERS,
   planRemoteAuth,
   type PlannedRemoteAuth,
@@ -131,6 +133,14 @@ async function requireAgreed(
   { settings, url }: Pick<AskedElsewhere, 'settings' | 'url'>,
   { entryName, confirm }: Agreeing,
 ): Promise<void> {
+  const who = `"${entryName ?? ''}" of the catalogue`;
+  if (how === 'token' && entryName !== undefined && isTokenOfMachine(settings))
+    await requireConsent({
+      who,
+      grants: [`send ${url.host} the token of ${TOKEN_VARIABLE}`],
+      hint: 'name a file that holds it with --remote-auth-bearer-token-file, or send none with --remote-auth=false',
+      confirm,
+    });
   if (how !== 'sign-in' && how !== 'if-wanted') return;
   const isTheirs = (name: string): boolean => settings.get(name)?.origin === 'registry';
   const { client_id, scopes, resource, oauth_params } = auth;
@@ -143,7 +153,7 @@ async function requireAgreed(
   const { issuer, authorize_url: authorize } = auth;
   const asks = { ...theirs, ...(scopes && isTheirs('remoteAuthScopes') ? { scopes } : {}) };
   await requireConsent({
-    who: `"${entryName ?? ''}" of the catalogue`,
+    who,
     grants: [
       `have you sign in ${issuer || authorize ? `at "${issuer || authorize}"` : `where ${url.host} says`}`,
       ...tokenGrants(asks, url.href),
@@ -177,6 +187,13 @@ export function signInOf(
       clientSecret: clientSecret ?? secrets[REMOTE_CLIENT_SECRET],
     },
   };
+}
+
+/** What a file has somebody give to sign in with is sealed, or not asked for. Fails as the store of secrets does. */
+export async function requireSealed({ secret_env }: RunConfig, around: Surroundings): Promise<void> {
+  if (!secret_env.includes(REMOTE_BEARER_TOKEN) && !secret_env.includes(REMOTE_CLIENT_SECRET)) return;
+  const { signInStore } = await import('../secrets/sign-in-store.ts');
+  await signInStore(around).ready();
 }
 
 /** As `signInOf`, for an imported configuration; `token` is saved where the server is shown one that somebody gives. */

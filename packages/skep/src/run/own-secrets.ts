@@ -1,7 +1,9 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
 import { findRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 
 /** A workload as it is saved, and what is not. */
@@ -12,7 +14,10 @@ export interface Stored {
   readonly references: readonly string[];
 }
 
-/** The values of its secret variables go where secrets are kept; where that cannot be, the person is told. */
+/**
+ * The values of its secret variables go where secrets are kept; where that cannot be, the person is told. Fails with
+ * `secrets/invalid-value` for what a server elsewhere is signed in to with (decision 0352).
+ */
 export async function storeOwnSecrets(config: RunConfig, context: Context): Promise<Stored> {
   const { name, secret_env } = config;
   const isSecret = ([variable, value]: [string, string]): boolean =>
@@ -23,6 +28,12 @@ export async function storeOwnSecrets(config: RunConfig, context: Context): Prom
   const { keepOwned } = await import('../secrets/workload-secrets.ts');
   const kept = await keepOwned(name, secrets, context);
   if ('why' in kept) {
+    const ofSignIn = [REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET].find((target) => target in secrets);
+    if (ofSignIn !== undefined)
+      throw new SkepError('secrets/invalid-value', {
+        message: `${ofSignIn} cannot be sealed: ${kept.why}`,
+        hint: 'set a store up with skep secret setup, or keep it in a file of your own',
+      });
     const variables = Object.keys(secrets).join(', ');
     context.terminal.err(
       `Warning: ${printable(`${name}: ${variables} is kept in clear in its run configuration: ${kept.why}`)}\n`,

@@ -1,6 +1,6 @@
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
-import { demandOf, signInElsewhere } from '../cli/sign-in-elsewhere.ts';
+import { demandOf, savedAuth, signInElsewhere } from '../cli/sign-in-elsewhere.ts';
 import type { RemoteSignIn } from '../plan/plan.ts';
 import type { Progress } from '../print/progress.ts';
 import { clientSecretIn, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
@@ -33,7 +33,8 @@ export async function signInAtStart(
   if (demand === undefined) return undefined;
   progress.end();
   const secret = clientSecret ?? env[REMOTE_CLIENT_SECRET] ?? (await clientSecretIn(auth));
-  await signInElsewhere({ ...at, name, auth, clientSecret: secret }, { way: 'browser', ...demand }, context);
+  const who = { ...at, name, auth, clientSecret: secret };
+  const kept = await signInElsewhere(who, { way: 'browser', ...demand }, context);
   context.terminal.err(`${printable(`Signed in to ${new URL(at.url).host}`)}\n`);
-  return { auth, undo: async () => void (await forgetSignIn(name, context)) };
+  return { auth: savedAuth(auth, kept, secret), undo: async () => void (await forgetSignIn(name, context)) };
 }

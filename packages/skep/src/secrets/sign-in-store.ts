@@ -99,13 +99,20 @@ type Keeper = Required<Pick<SecretsProvider, 'get' | 'change'>>;
 
 /** A provider for as long as its kind is the one that is chosen: the keys of a sealed file take long to make. */
 function openOnce(around: SecretsSurroundings): () => Promise<SecretsProvider> {
-  let open: { readonly kind: ProviderKind; readonly provider: SecretsProvider } | undefined;
+  let open: { kind: ProviderKind | undefined; readonly provider: Promise<SecretsProvider> } | undefined;
   return async () => {
     const kind = await chosenKind(around);
-    if (open !== undefined && open.kind === kind) return open.provider;
-    const provider = await openProviderToKeep(around);
-    open = { kind: provider.kind, provider };
-    return provider;
+    if (open?.kind === kind && open !== undefined) return open.provider;
+    const opening = { kind, provider: openProviderToKeep(around) };
+    open = opening;
+    try {
+      const provider = await opening.provider;
+      opening.kind = provider.kind;
+      return provider;
+    } catch (error) {
+      if (open === opening) open = undefined;
+      throw error;
+    }
   };
 }
 
