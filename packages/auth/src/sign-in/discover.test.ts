@@ -121,6 +121,27 @@ describe('where an authorization server is looked for', () => {
     expect(found.server.registration_endpoint).toBe('https://as.test/register');
   });
 
+  test('an OpenID provider that does not say which PKCE it knows is good for what assumes S256, and for nothing else', async () => {
+    const says = { methods: undefined as readonly string[] | undefined, at: 'openid-configuration' };
+    const at = (place: string) => () =>
+      says.at === place
+        ? server('https://as.test', { code_challenge_methods_supported: says.methods })
+        : new Response(null, { status: 404 });
+    const fetch = documents({
+      [`https://as.test/${WELL_KNOWN}/openid-configuration`]: at('openid-configuration'),
+      [`https://as.test/${WELL_KNOWN}/oauth-authorization-server`]: at('oauth-authorization-server'),
+    });
+    await using services = servicesWith({ fetch });
+    const target = { ...REMOTE, issuer: 'https://as.test' };
+    const found = await find({ ...target, assumesPkce: true }, services);
+    expect(found.server.issuer).toBe('https://as.test');
+    await expect(find(target, services)).rejects.toThrow('does not say that it knows PKCE with S256');
+    says.methods = ['plain'];
+    await expect(find({ ...target, assumesPkce: true }, services)).rejects.toThrow('PKCE with S256');
+    Object.assign(says, { methods: undefined, at: 'oauth-authorization-server' });
+    await expect(find({ ...target, assumesPkce: true }, services)).rejects.toThrow('PKCE with S256');
+  });
+
   test('what the operator names is not asked for, and the resource is only asked what it is', async () => {
     const fetch = documents({
       [`https://as.test/${WELL_KNOWN}/oauth-authorization-server`]: () => server('https://as.test'),

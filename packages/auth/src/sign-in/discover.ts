@@ -104,7 +104,8 @@ interface Clues {
 }
 
 async function serverOf(target: SignInTarget, way: SignInWay, clues: Clues): Promise<FoundServer> {
-  const { url, challenge, document, services } = clues;
+  const { url, challenge, document } = clues;
+  const services = { ...clues.services, assumesPkce: target.assumesPkce };
   if (target.issuer !== undefined) return findServer(target.issuer, way, services);
   const realm = issuerOf(challenge?.realm);
   const named = [...(realm === undefined ? [] : [realm]), ...(document?.authorizationServers ?? [])];

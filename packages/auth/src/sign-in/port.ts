@@ -25,6 +25,11 @@ export interface SignInTarget {
   readonly authorizeParams?: Readonly<Record<string, string>> | undefined;
   /** 8666 by default. */
   readonly callbackPort?: number | undefined;
+  /**
+   * S256 is used also where the metadata of an OpenID provider does not say which methods it knows, as that of some big ones does
+   * not. MCP forbids that for its servers.
+   */
+  readonly assumesPkce?: boolean | undefined;
   /** Who vouches for the caller, for the way `assertion`. */
   readonly assertion?: Assertion | undefined;
   /** Nothing by default. */

@@ -13,6 +13,7 @@ export interface FoundServer {
 
 interface Services extends Pick<SignInServices, 'log' | 'signal'> {
   readonly reach: Pick<Reach, 'read'>;
+  readonly assumesPkce?: boolean | undefined;
 }
 
 /**
@@ -28,7 +29,7 @@ export async function findServer(issuer: string, way: SignInWay, services: Servi
     try {
       const isOpenId = address.includes('openid-configuration');
       const server = await readAt(address, url, services);
-      checkServer(server, way);
+      checkServer(server, way, isOpenId && services.assumesPkce === true);
       return { server: isOpenId ? await withRegistration(server, url, services) : server, isOpenId };
     } catch (error) {
       services.signal?.throwIfAborted();
@@ -79,8 +80,8 @@ async function withRegistration(
   return found === undefined ? server : { ...server, registration_endpoint: found };
 }
 
-/** What each way needs; MCP has clients refuse a server that does not say that it knows S256. */
-function checkServer(server: oauth.AuthorizationServer, way: SignInWay): void {
+/** What each way needs; MCP has clients refuse a server that does not say that it knows S256, unless `assumesPkce`. */
+function checkServer(server: oauth.AuthorizationServer, way: SignInWay, assumesPkce: boolean): void {
   const methods: unknown = server.code_challenge_methods_supported;
   const needed: readonly (keyof oauth.AuthorizationServer)[] = [
     'token_endpoint',
@@ -90,7 +91,8 @@ function checkServer(server: oauth.AuthorizationServer, way: SignInWay): void {
   for (const name of needed)
     if (typeof server[name] !== 'string' || !URL.canParse(server[name]))
       throw unusable(`it names no ${name}`);
-  if (way === 'browser' && !(Array.isArray(methods) && methods.includes('S256')))
+  const isUnsaid = assumesPkce && methods === undefined;
+  if (way === 'browser' && !isUnsaid && !(Array.isArray(methods) && methods.includes('S256')))
     throw unusable('it does not say that it knows PKCE with S256');
 }
 

@@ -101,6 +101,20 @@ describe('what a registry would have somebody sign in with', () => {
     expect(new Set(shown)).toEqual(new Set([`Basic ${Buffer.from('job:a-secret').toString('base64')}`]));
   });
 
+  test('is what set-registry was told, by the line that it recommends', async () => {
+    const [skep, world] = [await person(), await loginWorld()];
+    world.offer = { issuer: 'http://127.0.0.1:1', client_id: 'other' };
+    const said = `--issuer ${world.idp} --client-id mine --audience urn:mine --scopes mcp`;
+    const set = `config set-registry ${world.registry}/registry/acme --allow-private-ip`;
+    const { err } = await skep.run(`${set} ${said}`);
+    const [, line = ''] = /sign in with skep (login \S+)/.exec(err) ?? [];
+    await skep.output(`${line} --device`);
+    expect(world.ofIdp.find(({ line: one }) => one === 'POST /device')?.body).toBe(
+      'audience=urn%3Amine&scope=mcp&resource=urn%3Amine&client_id=mine',
+    );
+    expect(await skep.read(skep.places.configFile)).toContain('client_id: mine');
+  });
+
   test('is not kept as what the person said', async () => {
     const [skep, world] = [await person(), await loginWorld()];
     await skep.run(`${LOGIN} ${world.registry}`, { agrees: true });

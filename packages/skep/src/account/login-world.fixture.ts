@@ -25,6 +25,7 @@ export async function loginWorld(): Promise<LoginWorld> {
       ];
     if (line === 'GET /v1/me') return [200, { subject: 'ann', roles: [] }];
     if (line === 'GET /v1/registries') return [200, { registries: [{ name: 'acme' }] }];
+    if (line.startsWith('GET /registry/acme/v0.1/servers')) return [401, { error: 'sign in' }];
     return ofProvider(line, { ...world, idp: world.registry });
   });
   const world: LoginWorld = {

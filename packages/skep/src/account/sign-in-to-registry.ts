@@ -155,6 +155,7 @@ function targetOf(server: string, login: SomeLogin, wish: LoginWish): SignInTarg
     scopes,
     resourceIndicator: audience !== undefined && URL.canParse(audience) ? audience : '',
     ...(audience === undefined ? {} : { authorizeParams: { audience } }),
+    assumesPkce: true,
     callbackPort: wish.callbackPort,
   };
 }
