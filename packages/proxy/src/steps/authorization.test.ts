@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { ask, eventsIn, messagesIn, openStream, postJson, type Answer } from '../doubles/http-client.ts';
@@ -246,6 +247,42 @@ test.each<[string, string]>([
 ])('a call with %s is refused', async (_name, params) => {
   await using it = await setup();
   expect(await it.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)).toEqual(UNAUTHORIZED);
+}); // prettier-ignore
+
+const ABLE = {
+  protocolVersion: '2025-11-25',
+  capabilities: { roots: {} },
+  clientInfo: { name: 'test', version: '1' },
+};
+
+test('while it is asked for its tools, what it asks a client still reaches that client', async () => {
+  let lists = 0;
+  const server = scriptedServer((message, on) => {
+    const isList = message.method === 'tools/list';
+    if (isList) lists += 1;
+    if (isList && lists === 2) on.say('{"jsonrpc":"2.0","id":"q","method":"roots/list"}');
+    else if (isList) on.reply(message, { tools: [{ name: 'look' }] });
+    return isList || message.method === 'tools/call' ? 'handled' : undefined;
+  });
+  const clock = manualClock();
+  const leaving = new AbortController();
+  await using proxy = await runningProxy(server, { parts: cedar(POLICIES), osUser: 'al', clock });
+  using _left = { [Symbol.dispose]: () => leaving.abort() };
+  const both = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+  const called = async (name: string) => {
+    const begun = await postJson(proxy.url, request('initialize', ABLE));
+    const headers = { ...both, 'Mcp-Session-Id': String(begun.headers['mcp-session-id']) };
+    await postJson(proxy.url, { jsonrpc: '2.0', method: 'notifications/initialized' }, headers);
+    const body = JSON.stringify(request('tools/call', { name }));
+    return openStream(proxy.url, { body, headers, signal: leaving.signal });
+  };
+  const stream = called('look');
+  await server.heard(({ method }) => method === 'tools/call');
+  clock.pass(6_000);
+  void called('unheard of').catch(() => {});
+  // The first event only tells an id.
+  expect((await (await stream).next())?.data).toBe('');
+  expect((await (await stream).next())?.data).toContain('roots/list');
 }); // prettier-ignore
 
 test('a call that is a notification is decided too', async () => {
