@@ -9,7 +9,7 @@ import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { AppConfig } from '../config/app-config.ts';
 import type { SecretsSurroundings } from '../secrets/provider.ts';
 import { signInStore } from '../secrets/sign-in-store.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import type { Proof } from './refusal.ts';
 import { isAt, splitAddress } from './registry-address.ts';
 

@@ -6,7 +6,7 @@ import { redactUrl } from '@skep/core/log/redact.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
 import { namesIn } from '../account/account.ts';
 import { registryUrl, shownServer, splitAddress } from '../account/registry-address.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import { localFile, remoteFile } from './open-catalog.ts';
 
 /** A catalogue choice as keys of the configuration file: one is set, the others go. */

@@ -5,7 +5,7 @@ import { NO_ACCOUNT, type AccountKeys } from '../account/no-account.ts';
 import type { SomeLogin } from '../account/registry-in-use.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import { catalogOf } from '../catalog/open-catalog.ts';
 import { loadAppConfig, updateAppConfig } from '../config/app-config.ts';
 import { detectRegistry, noRegistry } from '../catalog/registry-kind.ts';

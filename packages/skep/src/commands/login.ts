@@ -12,7 +12,7 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { personAt } from '../cli/person.ts';
 import { loadAppConfig, updateAppConfig, type AppConfig } from '../config/app-config.ts';
-import { hasLogin, parseHttpUrl } from '../settings/http-url.ts';
+import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 

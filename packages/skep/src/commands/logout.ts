@@ -10,7 +10,7 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { signInStore } from '../secrets/sign-in-store.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 
 export const logout = defineCommand({
   usage: 'skep logout [flags] [ADDRESS]',

@@ -13,7 +13,7 @@ import {
 import type { RunConfig } from '../run-config/run-config.ts';
 import { REMOTE_BEARER_TOKEN, REMOTE_CLIENT_SECRET, type SecretReference } from '../secrets/reference.ts';
 import { outgoingAuthSettings } from '../settings/authentication.ts';
-import { hasLogin, parseHttpUrl } from '../settings/http-url.ts';
+import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 
 /** What a run decided of signing in to its server elsewhere. */

@@ -2,7 +2,7 @@ import type { LocalPlan, RemotePlan, RunPlan } from '@skep/core/catalog/run-plan
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import type { AskValue } from './merge-env.ts';
-import { hasLogin, parseHttpUrl } from '../settings/http-url.ts';
+import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import type { Runtime, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import {

@@ -5,7 +5,7 @@ import { openRegistryServer } from '../account/ask-registry.ts';
 import { isAt, registryUrl, splitAddress } from '../account/registry-address.ts';
 import { REGISTRY, tokensFor, type AccountSurroundings } from '../account/tokens.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { parseHttpUrl } from '../settings/http-url.ts';
+import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import type { Door } from './registry-doors.ts';
 
 /** Flags of every command that changes what a registry holds. */

@@ -2,7 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { auditShape, type AuditConfig } from '@skep/proxy/steps/audit/settings.ts';
-import { hasLogin, parseHttpUrl } from './http-url.ts';
+import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
 import { HARDENINGS } from '../permissions/hardening.ts';
 import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
