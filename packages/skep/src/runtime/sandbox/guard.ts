@@ -54,7 +54,7 @@ export async function guarded(what: Guarded, signal: AbortSignal, ended: () => P
 async function guard(what: Guarded, signal: AbortSignal): Promise<void> {
   const { init } = what;
   const disk = diskWatch(what);
-  for (let looks = 1; !signal.aborted && (await isRunning(init)); looks += 1) {
+  while (!signal.aborted && (await isRunning(init))) {
     const began = performance.now();
     const used = usedShare(what);
     const theirsMs = (performance.now() - began) * LOOK_SHARE;
@@ -64,9 +64,7 @@ async function guard(what: Guarded, signal: AbortSignal): Promise<void> {
       if (await isRunning(init)) sendSignal(init.pid, 'SIGKILL');
       return;
     }
-    // The first look has counted nothing on disk: one that keeps too much already shall not write for a second more.
-    const isNear = looks === 1 || used.share > 0.5;
-    await pause(Math.max(theirsMs, isNear ? NEAR_MS : FAR_MS), undefined, { signal }).catch(() => {
+    await pause(Math.max(theirsMs, used.share > 0.5 ? NEAR_MS : FAR_MS), undefined, { signal }).catch(() => {
       // The loop asks the signal.
     });
   }
@@ -93,12 +91,8 @@ function usedShare({ group, init, limits }: Guarded): Used {
 function diskWatch({ limits, keeps, init }: Guarded): () => Promise<'disk' | undefined> {
   if (limits.disk === 0) return () => Promise.resolve(undefined);
   let counted: { readonly free: number; readonly at: number; readonly tookMs: number } | undefined;
-  let looks = 0;
   return async () => {
     const [free, now] = [await freeAt(keeps[0] ?? '/'), performance.now()];
-    looks += 1;
-    // A server that has just begun is not made to wait for a count of what it kept before.
-    if (looks === 1) return undefined;
     if (counted !== undefined) {
       const since = now - counted.at;
       const written = counted.free - free;
