@@ -58,6 +58,16 @@ describe('skep upgrade', () => {
     expect(runtime.holding.has('a1')).toBe(true);
   });
 
+  test('leaves what it comes from in place, also where another that ran from it is removed', async () => {
+    await ran();
+    await skep.output('run npx://fake@1.0.0 --name b1');
+    await skep.output('upgrade a1', yes);
+    await skep.output('rm b1');
+    expect(runtime.discarded).toEqual([]);
+    await skep.output('upgrade a1 --undo');
+    expect(await runs()).toBe('fake@1.0.0');
+  });
+
   test('says so where nothing is newer, and asks nobody', async () => {
     await skep.output('run npx://fake@2.0.0 --name a1');
     expect(await skep.output('upgrade a1')).toBe('a1 is up to date: npx://fake@2.0.0\n');

@@ -149,10 +149,8 @@ async function prepare(
 }
 
 /** What was prepared for nothing; what a workload runs from stays. */
-async function discard(prepared: Prepared, runtime: Runtime, { context, name }: Work): Promise<void> {
-  if (!prepared.ours || (await isImageUsed(prepared.reference, '', context.places))) return;
-  const previous = await findPrevious(context.places, name).catch(() => undefined);
-  if (previous?.image !== prepared.reference) await runtime.discard(prepared.reference);
+async function discard({ ours, reference }: Prepared, runtime: Runtime, { context }: Work): Promise<void> {
+  if (ours && !(await isImageUsed(reference, '', context.places))) await runtime.discard(reference);
 }
 
 /** Says what changes and asks; the configuration to be saved, or undefined where that was all. */

@@ -117,11 +117,16 @@ async function isOurs(name: string, runtime: Runtime, owner: string): Promise<bo
   }
 }
 
-/** True when a saved workload other than `except` runs from this image or package tree. */
+/**
+ * True when a saved workload other than `except` runs from this image or package tree, or did before its last upgrade, which
+ * goes back to it where the new version does not start.
+ */
 export async function isImageUsed(image: string, except: string, places: Places): Promise<boolean> {
   // One after the other: one that could not be opened for want of descriptors would count as no user of it.
   for (const name of await savedNames(places)) {
-    if (name !== except && (await findRunConfig(places, name))?.image === image) return true;
+    if (name === except) continue;
+    if ((await findRunConfig(places, name))?.image === image) return true;
+    if ((await findPrevious(places, name).catch(() => undefined))?.image === image) return true;
   }
   return false;
 }
