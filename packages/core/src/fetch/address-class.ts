@@ -80,3 +80,8 @@ export function classOfAddress(address: string): AddressClass {
   if (parsed.match(ZEROS) || TRANSLATED.has(range)) return 'never';
   return range === 'unicast' && parsed.match(GLOBAL_UNICAST) ? 'public' : 'private';
 }
+
+/** True for an address that every machine reaches alike; what is no address is none. */
+export function isPublicAddress(address: string): boolean {
+  return classOfAddress(address) === 'public';
+}

@@ -1,42 +1,7 @@
 import type { LookupAddress } from 'node:dns';
+import { isIP } from 'node:net';
 import { expect, test } from 'vitest';
-import { checkHost, guardedLookup, isPublicAddress } from './address-guard.ts';
-
-test.each(['1.1.1.1', '93.184.216.34', '2606:4700::1111', '::ffff:1.1.1.1'])('%s is public', (address) => {
-  expect(isPublicAddress(address)).toBe(true);
-});
-
-test.each([
-  '127.0.0.1',
-  '127.9.9.9',
-  '10.0.0.1',
-  '172.16.0.1',
-  '192.168.1.1',
-  '169.254.169.254',
-  '100.64.0.1',
-  '0.0.0.0',
-  '255.255.255.255',
-  '224.0.0.1',
-  '192.0.2.1',
-  '198.18.0.1',
-  '::',
-  '::1',
-  'fe80::1',
-  'fc00::1',
-  'ff02::1',
-  '::ffff:127.0.0.1',
-  '::ffff:10.0.0.1',
-  '::127.0.0.1',
-  '::7f00:1',
-  '::101:101',
-  '64:ff9b::7f00:1',
-  '2002:7f00:1::',
-  '2001:db8::1',
-  'not an address',
-  '',
-])('%s is not public', (address) => {
-  expect(isPublicAddress(address)).toBe(false);
-});
+import { checkHost, guardedLookup } from './address-guard.ts';
 
 test.each([
   'http://127.0.0.1/',
@@ -46,6 +11,8 @@ test.each([
   'http://0177.0.0.1/',
   'http://[::ffff:a00:1]/',
   'http://[::127.0.0.1]/',
+  'git://0x7f.1/',
+  'ssh://2130706433/',
 ])('%s names a private address in one of its spellings', (url) => {
   expect(() => checkHost(new URL(url))).toThrow(expect.objectContaining({ code: 'fetch/refused-address' }));
 });
@@ -71,6 +38,20 @@ test('one private address among public ones refuses the host', async () => {
     code: 'fetch/refused-address',
     message: 'the address of "example.test" (10.0.0.1) is not public',
   });
+});
+
+test.each([
+  ['a cloud tells a machine its credentials', '168.63.129.16'],
+  ['nothing is given out yet', '4000::1'],
+  ['NAT64 leads to a private network', '64:ff9b::a00:1'],
+])('where %s, a name leads to nothing that is asked', async (_, address) => {
+  await expect(lookup([{ address, family: isIP(address) }], true)).rejects.toMatchObject({
+    code: 'fetch/refused-address',
+  });
+});
+
+test('a network without IPv4 leads to public addresses through NAT64', async () => {
+  expect(await lookup([{ address: '64:ff9b::101:101', family: 6 }], false)).toBe('64:ff9b::101:101');
 });
 
 test('public addresses pass in the form the caller asked for', async () => {

@@ -1,30 +1,18 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import type { LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { isIP, type LookupFunction } from 'node:net';
 import { SkepError } from '../errors/skep-error.ts';
+import { canonicalAddress, isPublicAddress } from './address-class.ts';
 
 /** Resolves a host to all its addresses. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** IPv4-compatible addresses (RFC 4291 §2.5.5.1): old networks may take them for the IPv4 part. */
-const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
-
-/**
- * True for globally routable unicast addresses (IANA special-purpose registries). IPv4 addresses mapped into
- * IPv6 count as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
- */
-export function isPublicAddress(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  const parsed = ipaddr.process(address);
-  if (parsed instanceof ipaddr.IPv6 && parsed.match(IPV4_COMPATIBLE)) return false;
-  return parsed.range() === 'unicast';
-}
-
 /** Fails with `fetch/refused-address` for a non-public address; host names are judged at connect. */
 export function checkHost(url: URL): void {
   const host = url.hostname.replace(/^\[|\]$/gu, '');
-  if (ipaddr.isValid(host) && !isPublicAddress(host)) throw refused(host, host);
+  // Hosts of other schemes keep their spelling, and a zone is for isIP alone.
+  const isAddress = isIP(host) !== 0 || canonicalAddress(host) !== undefined;
+  if (isAddress && !isPublicAddress(host)) throw refused(host, host);
 }
 
 /**

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import type { RequestListener } from 'node:http';
+import { createServer as createPlainServer, type RequestListener } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { TLSSocket } from 'node:tls';
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openRequester, type ClientIdentity, type Requester } from './requester.ts';
 
@@ -65,6 +65,42 @@ test('a client certificate is shown to the host that it is for, and to no host t
   expect([await get(`${own.url}x`), await get(`${other.url}y`)]).toEqual(['there', 'there']);
   expect(own.shown).toEqual({ '/x': 'me' });
   expect(other.shown).toEqual({ '/moved': undefined, '/y': undefined });
+});
+
+test('authorities that are said to be the only ones replace all others', async () => {
+  const usual = getCACertificates('default');
+  setDefaultCACertificates([...usual, identity.cert]);
+  ends.push(() => setDefaultCACertificates(usual));
+  const { url } = await host((_request, response) => void response.end('there'));
+  const get = async (asking: Requester) => {
+    ends.push(() => asking.close());
+    const signal = AbortSignal.timeout(10_000);
+    const showTo = () => ({ headers: {} });
+    return text((await asking.send(new URL(url), { showTo, redirects: 'answer', signal })).body);
+  };
+  const [other = ''] = usual;
+  await expect(get(openRequester({ allowPrivate: true, ca: [other] }))).resolves.toBe('there');
+  await expect(get(openRequester({ allowPrivate: true, onlyCa: [identity.cert] }))).resolves.toBe('there');
+  await expect(get(openRequester({ allowPrivate: true, onlyCa: [other] }))).rejects.toThrow('cannot reach');
+});
+
+test('cancelling a request whose answer is there and being read harms nobody else', async () => {
+  const server = createPlainServer((_request, response) => void response.end('there')).listen(0, '127.0.0.1');
+  ends.push(() => server.close());
+  await once(server, 'listening');
+  const closed = once(server, 'connection').then(([socket]) => once(socket as Socket, 'close'));
+  const uncaught: Error[] = [];
+  const onUncaught = (error: Error): void => void uncaught.push(error);
+  process.on('uncaughtExceptionMonitor', onUncaught);
+  ends.push(() => process.off('uncaughtExceptionMonitor', onUncaught));
+  const ending = new AbortController();
+  const sending = { showTo: () => ({ headers: {} }), redirects: 'answer', signal: ending.signal } as const;
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const { body } = await requester.send(url, sending);
+  const read = Promise.allSettled([text(body)]);
+  ending.abort();
+  await Promise.all([read, closed]);
+  expect(uncaught).toEqual([]);
 });
 
 test('many requests over one kept connection leave no listeners on it', async () => {

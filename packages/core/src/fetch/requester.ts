@@ -22,6 +22,8 @@ export interface Connections extends Partial<ForwardProxies> {
   readonly resolve?: Resolve | undefined;
   /** Extra certificate authorities, PEM (readCaBundle). */
   readonly ca?: readonly string[] | undefined;
+  /** These alone, and no public ones. */
+  readonly onlyCa?: readonly string[] | undefined;
   /** False only where a person has switched the check of certificates off. */
   readonly verify?: boolean;
 }
@@ -136,10 +138,11 @@ export function shownUrl(url: URL): string {
 
 function createAgent(
   secure: boolean,
-  { allowPrivate, resolve, ca, verify = true }: Connections,
+  { allowPrivate, resolve, ca, onlyCa, verify = true }: Connections,
   { identity, proxy }: { identity: ClientIdentity | undefined; proxy: URL | undefined },
 ): HttpAgent {
-  const trusted = ca === undefined ? {} : { ca: trustedWith(ca) };
+  const authorities = onlyCa ?? (ca === undefined ? undefined : trustedWith(ca));
+  const trusted = authorities === undefined ? {} : { ca: [...authorities] };
   const tls = { ...trusted, ...identity, rejectUnauthorized: verify, minVersion: 'TLSv1.2' as const };
   const pool = { keepAlive: true, timeout: IDLE_MS };
   const guard = allowPrivate ? {} : { lookup: guardedLookup(resolve) };
@@ -215,7 +218,11 @@ function receiveHead(
         else end();
       };
       socket.setTimeout(SILENCE_MS).on('timeout', onSilence);
-      request.once('close', () => socket.off('timeout', onSilence));
+      // Node listens no longer once an answer has arrived whole, but cancelling it while it is read is still an error of the
+      // socket, which would end the process.
+      const onError = (): void => undefined;
+      socket.on('error', onError);
+      request.once('close', () => socket.off('timeout', onSilence).off('error', onError));
     });
     request.end(sent);
   });
