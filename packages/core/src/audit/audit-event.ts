@@ -15,8 +15,8 @@ export interface AuditEvent {
   };
   /** Who did it, as far as that is known. */
   readonly subjects: Readonly<Record<string, string>>;
-  /** On whose behalf, where the token says that it was handed on (RFC 8693 §4.1); newest first. */
-  readonly delegation?: { readonly chain: readonly object[]; readonly truncated: boolean } | undefined;
+  /** On whose behalf, where the token says that it was handed on (RFC 8693 §4.1). */
+  readonly delegation?: object | undefined;
   /** To what. */
   readonly target: Readonly<Record<string, string>>;
   readonly metadata: { readonly extra: Readonly<Record<string, unknown>> };

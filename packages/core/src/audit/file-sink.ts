@@ -1,4 +1,5 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errnoOf } from '../files/errno.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import type { Clock } from '../time/clock.ts';
@@ -86,8 +87,8 @@ class FileSink implements AuditSink {
 
   /** Writes everything that waits, what came meanwhile included, one write for many lines. */
   async #drain(): Promise<void> {
-    // A whole burst of requests goes out with one write.
-    await Promise.resolve();
+    // A whole burst of requests goes out with one write: all that is read from connections in this turn.
+    await nextTurn();
     while (this.#waiting.length > 0) {
       const lines = this.#waiting;
       this.#waiting = [];

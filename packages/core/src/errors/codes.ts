@@ -88,7 +88,7 @@ export const CODES = {
   'target/not-found': row(404, 'server not found in the catalogue', 'find names with skep search; an image is written like org/image:tag'),
   'target/invalid': row(400, 'cannot run that', 'give a catalogue name, an image reference, npx://PACKAGE or uvx://PACKAGE'),
   'catalog-source/unreachable': row(502, 'the registry does not answer', 'check the address with skep config get-registry'),
-  'catalog-source/refused': row(403, 'the registry address is not allowed', 'use https, or give --allow-private-ip when setting it'),
+  'catalog-source/refused': row(403, 'the registry address is not allowed', 'use https, or give --allow-private-ip'),
 
   // MCP clients and their files
   'client/unknown': row(400, 'invalid client type', 'see the clients with skep client status'),
@@ -195,7 +195,7 @@ export const CODES = {
   'source/invalid-ref': row(400, 'invalid branch, tag or commit', 'check how it is written'),
   'source/invalid-path': row(400, 'invalid path', 'write the path from the top of the repository, without ..'),
   'source/path-not-allowed': row(403, 'the file is outside of the allowed folders', 'add its folder to limits.allowedPaths of the configuration'),
-  'source/not-available': row(501, 'source not available yet', 'take the source out of the configuration; a later version will have it'),
+  'source/invalid-cluster': row(400, 'the cluster cannot be asked', 'run in a cluster with a service account, or give kubernetes.kubeconfig or KUBECONFIG a file that names a server and a token or client certificate'),
   'source/invalid-credentials': row(400, 'unusable credentials', 'put the password alone into the file, on one line'),
   'source/auth-failed': row(502, 'the source refused the credentials', 'check the user name and the password'),
   'source/repository-not-found': row(502, 'repository not found', 'check the address; a private repository also hides from wrong credentials'),
@@ -224,6 +224,8 @@ export const CODES = {
   'publish/no-registry': row(400, 'no registry to publish to', 'give --registry ADDRESS, or choose one with skep login ADDRESS'),
   'publish/invalid-document': row(400, 'not a valid server document', 'correct the named members; the official schema says what they hold'),
   'publish/refused': row(409, 'the registry does not take it', 'change what it names, and publish again'),
+  'publish/claims-ignored': row(409, 'the registry does not enforce claims', 'leave --claim out where everybody there may see it'),
+  'publish/unconfirmed': row(504, 'the registry did not confirm it', 'see whether it was done; the command can be given again'),
 
   // who is calling
   'auth/invalid-provider': row(400, 'invalid identity provider settings', 'correct the named setting'),
@@ -309,6 +311,7 @@ export const CODES = {
   'proxy/backend-lost': row(502, 'the server stopped before it had answered; see skep logs', 'send it again', -32603),
   'proxy/backend-away': row(503, 'the server stopped and is being restarted; see skep logs', 'try again in a few seconds', -32000),
   'proxy/bad-gateway': row(502, 'Bad gateway', 'see the logs of the workload', -32603),
+  'proxy/server-refused': row(403, 'the server refused the request', 'ask whoever runs the server', -32603),
   'proxy/remote-signed-out': row(503, 'nobody is signed in to the server elsewhere', 'sign in with skep auth login NAME', -32000),
   'proxy/remote-retrying': row(503, 'the token for the server elsewhere cannot be refreshed now', 'try again in a few seconds', -32000),
   'proxy/cancelled': row(499, 'Request cancelled', 'the client cancelled it', -32000),

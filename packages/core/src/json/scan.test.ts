@@ -9,6 +9,7 @@ import {
   findMembers,
   findPath,
   isDeeperThan,
+  isWhole,
   memberSlice,
   onOneLine,
   rawAt,
@@ -200,6 +201,20 @@ describe('memberSlice', () => {
       }),
     );
   });
+});
+
+test.each([
+  ['{"a":{}}', true],
+  [' [{"a":"}]"}] \n', true],
+  ['{"a":{}', false],
+  ['{"a":{}}}', false],
+  ['{"a":{}} 1', false],
+  ['{"a":"}', false],
+  ['}', false],
+  ['"a"', false],
+  ['', false],
+])('isWhole of %j is %j', (text, whole) => {
+  expect(isWhole(text)).toBe(whole);
 });
 
 test('isDeeperThan counts open brackets outside strings', () => {

@@ -177,6 +177,24 @@ export function cutMembers(text: string, from: number, unwanted: ReadonlySet<str
   return edits.length === 0 ? text : splice(text, edits);
 }
 
+/** As `findMembers`, for one of them. */
+function findMember(
+  text: string,
+  from: number,
+  wanted: string,
+  repeated: 'refuse' | 'last',
+): Span | undefined {
+  let found: Span | undefined;
+  let count = 0;
+  eachMember(text, from, (name, value) => {
+    if (name !== wanted) return true;
+    found = value;
+    count += 1;
+    return repeated === 'last' || count === 1;
+  });
+  return repeated === 'last' || count === 1 ? found : undefined;
+}
+
 /** Where `path` leads to; undefined when a member is absent or ambiguous. */
 export function findPath(
   text: string,
@@ -185,7 +203,7 @@ export function findPath(
 ): Span | undefined {
   let span: Span | undefined = { start: 0, end: text.length };
   for (const name of path) {
-    span = findMembers(text, span.start, new Set([name]), repeated)?.get(name);
+    span = findMember(text, span.start, name, repeated);
     if (span === undefined) return undefined;
   }
   return span;
@@ -317,6 +335,20 @@ export function isDeeperThan(limit: number, text: string): boolean {
     at += 1;
     if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) depth -= 1;
     else if ((char === OPEN_OBJECT || char === OPEN_ARRAY) && (depth += 1) > limit) return true;
+  }
+  return false;
+}
+
+/** True where every bracket that opens outside of strings closes, the first with the end of the text: it is not cut off. */
+export function isWhole(text: string): boolean {
+  let depth = 0;
+  for (let at = skipSpace(text, 0); at < text.length;) {
+    const char = text.charCodeAt(at);
+    at = char === QUOTE ? skipString(text, at) : at + 1;
+    const closes = char === CLOSE_OBJECT || char === CLOSE_ARRAY;
+    if (char === OPEN_OBJECT || char === OPEN_ARRAY) depth += 1;
+    else if (closes) depth -= 1;
+    if (depth <= 0) return depth === 0 && closes && skipSpace(text, at) >= text.length;
   }
   return false;
 }

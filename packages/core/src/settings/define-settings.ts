@@ -31,15 +31,19 @@ export type Values<Rows extends readonly Field[]> = {
  */
 export function defineSettings<const Rows extends readonly Field[]>(rows: Rows): Rows {
   for (const member of ['name', 'flag', 'short', 'env', 'key'] as const) {
-    const claims = rows.map((row) => row[member]).filter((claim) => claim !== undefined);
-    const twice = claims.find((claim, index) => claims.indexOf(claim) !== index);
-    if (twice !== undefined) {
-      throw new SkepError('internal/bug', { message: `two settings claim the ${member} "${twice}"` });
+    const claims = new Set<string>();
+    for (const { [member]: claim } of rows) {
+      if (claim === undefined) continue;
+      if (claims.has(claim)) {
+        throw new SkepError('internal/bug', { message: `two settings claim the ${member} "${claim}"` });
+      }
+      claims.add(claim);
     }
   }
   const names = new Set(rows.map((row) => row.name));
   for (const row of rows) {
-    const missing = [...(row.needs ?? []), ...(row.excludes ?? [])].find((name) => !names.has(name));
+    const isMissing = (name: string): boolean => !names.has(name);
+    const missing = row.needs?.find(isMissing) ?? row.excludes?.find(isMissing);
     if (missing !== undefined) {
       throw new SkepError('internal/bug', {
         message: `setting "${row.name}" names "${missing}", which is none`,

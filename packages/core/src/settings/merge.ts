@@ -29,18 +29,12 @@ function given(setting: Setting | undefined): readonly Setting[] {
 /** Fails with `usage/conflict` when settings from the same place exclude each other. */
 export function checkExcludes(rows: readonly Field[], settings: Settings): void {
   for (const row of rows) {
-    const own = settings.get(row.name);
-    const rival = rows.find(
-      (other) =>
-        own !== undefined &&
-        row.excludes?.includes(other.name) === true &&
-        settings.get(other.name)?.origin === own.origin,
-    );
-    if (rival !== undefined) {
-      throw new SkepError('usage/conflict', {
-        message: `${labelOf(row)} cannot be used together with ${labelOf(rival)}`,
-      });
-    }
+    const own = row.excludes && settings.get(row.name);
+    const rival = own && row.excludes?.find((name) => settings.get(name)?.origin === own.origin);
+    if (rival === undefined) continue;
+    throw new SkepError('usage/conflict', {
+      message: `${labelOf(row)} cannot be used together with ${labelIn(rows, rival)}`,
+    });
   }
 }
 
@@ -49,15 +43,13 @@ function checkNeeds(rows: readonly Field[], settings: Settings): void {
   for (const row of rows) {
     const origin = settings.get(row.name)?.origin;
     if (origin === undefined || origin === 'default') continue;
-    const missing = rows.find(
-      (other) => row.needs?.includes(other.name) === true && !settings.has(other.name),
-    );
-    if (missing !== undefined) {
-      throw new SkepError('usage/conflict', {
-        message: `${labelOf(row)} needs ${labelOf(missing)}`,
-        hint: `add ${labelOf(missing)}`,
-      });
-    }
+    const missing = row.needs?.find((name) => !settings.has(name));
+    if (missing === undefined) continue;
+    const label = labelIn(rows, missing);
+    throw new SkepError('usage/conflict', {
+      message: `${labelOf(row)} needs ${label}`,
+      hint: `add ${label}`,
+    });
   }
 }
 
@@ -71,4 +63,10 @@ export function checkRequired(rows: readonly Field[], settings: Settings): void 
 /** What people call a setting: its flag, else its key, else its variable. */
 export function labelOf(row: Field): string {
   return row.flag === undefined ? (row.key ?? row.env ?? row.name) : `--${row.flag}`;
+}
+
+/** Of the row of that name, which `defineSettings` has seen. */
+function labelIn(rows: readonly Field[], name: string): string {
+  const row = rows.find((one) => one.name === name);
+  return row === undefined ? name : labelOf(row);
 }

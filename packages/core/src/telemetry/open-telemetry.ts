@@ -97,6 +97,8 @@ function openMetrics(
     });
   const provider = new MeterProvider({
     resource,
+    // Of what a view names all readers share one record; without one each keeps its own, and every call pays for all.
+    views: [{ instrumentName: '*' }],
     readers: endpoint === 'none' || metrics === 'scraped' ? [prometheus] : [prometheus, push(endpoint.url)],
   });
   const serializer = new PrometheusSerializer();
