@@ -38,17 +38,24 @@ export type Authentication =
 const RETRY_AFTER_SECONDS = 10;
 
 /**
- * Authenticates a request by all its `Authorization` header values. A token that was accepted a moment ago is answered
+ * Authenticates a request by what all its `Authorization` header values say. A token that was accepted a moment ago is answered
  * without a promise, so that the common request stays synchronous.
  */
+export function authenticateBearer(
+  bearer: Bearer,
+  verifier: Pick<TokenVerifier, 'known' | 'verify'>,
+): Authentication | Promise<Authentication> {
+  if (bearer.kind === 'fault') return { kind: 'refused', error: 'invalid_request', reason: bearer.fault };
+  const known = verifier.known(bearer.token);
+  return known === undefined ? verifier.verify(bearer.token).then(toAuthentication) : toAuthentication(known);
+}
+
+/** As `authenticateBearer`, by the header values themselves. */
 export function authenticate(
   authorization: readonly string[],
   verifier: Pick<TokenVerifier, 'known' | 'verify'>,
 ): Authentication | Promise<Authentication> {
-  const bearer = bearerToken(authorization);
-  if (bearer.kind === 'fault') return { kind: 'refused', error: 'invalid_request', reason: bearer.fault };
-  const known = verifier.known(bearer.token);
-  return known === undefined ? verifier.verify(bearer.token).then(toAuthentication) : toAuthentication(known);
+  return authenticateBearer(bearerToken(authorization), verifier);
 }
 
 function toAuthentication(outcome: TokenOutcome): Authentication {

@@ -1,24 +1,16 @@
 import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { causeText } from '../token/outcome.ts';
+import { readyAttempt, type Attempt, type ReadyAttempt } from './attempt.ts';
 import { openCallback, type CallbackServer } from './callback-server.ts';
-import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
-import type { Discovered } from './discover.ts';
+import { clientAuth, type ChosenClient } from './client-identity.ts';
 import { exchangeWith, failure } from './oauth-failure.ts';
 import { libraryClient } from './library-client.ts';
 import { keptOf, resourceParameter, withoutIdentity } from './obtained.ts';
-import type { KeptClient, KeptSignIn, Person, SignInServices, SignInTarget } from './port.ts';
-import { bindingTo, createProver, type Prover } from './proof.ts';
-import { pageAt, type Reach } from './reach.ts';
+import type { KeptSignIn, Person } from './port.ts';
+import { bindingTo } from './proof.ts';
+import { pageAt } from './reach.ts';
 import { redirectUri } from './register.ts';
-
-interface Way {
-  readonly target: SignInTarget;
-  readonly found: Discovered;
-  readonly chosen: ChosenClient;
-  readonly reach: Reach;
-  readonly services: SignInServices;
-}
 
 const CALLBACK_PORT = 8666;
 const TIMEOUT_MS = 30_000;
@@ -27,17 +19,14 @@ const TIMEOUT_MS = 30_000;
  * Authorization code with PKCE (RFC 6749 §4.1, RFC 7636, RFC 8252). Fails with `auth/no-person` where nobody can be asked, with
  * `auth/callback-port`, `auth/sign-in-timeout`, `auth/sign-in-refused` or `auth/client-refused`.
  */
-export async function signInByBrowser(way: Way): Promise<KeptSignIn> {
-  const { target, found, reach, services } = way;
-  const { person } = services;
+export async function signInByBrowser(attempt: Attempt): Promise<KeptSignIn> {
+  const { person, clock } = attempt.services;
   if (person === undefined) throw new SkepError('auth/no-person');
-  const { callback, chosen } = await openFor(way);
+  const { callback, chosen } = await openFor(attempt);
   await using _ = callback;
-  const callbackPort = callback.port;
-  const client = await readyClient(chosen, found, { ...services, reach, way: 'browser', callbackPort });
-  const prover = found.isBound ? await createProver(client) : undefined;
-  const answer = await tokensFor({ ...way, client, person, callback, prover });
-  return keptOf({ target, way: 'browser', found, client, reach, prover }, answer, services.clock.now());
+  const ready = await readyAttempt({ ...attempt, chosen }, callback.port);
+  const answer = await tokensFor({ ...ready, person, callback });
+  return keptOf(ready, answer, clock.now());
 }
 
 /** A client that is registered only now may have any port; one that others registered has the port that they were told. */
@@ -45,7 +34,7 @@ async function openFor({
   target,
   chosen,
   services,
-}: Way): Promise<{ callback: CallbackServer; chosen: ChosenClient }> {
+}: Attempt): Promise<{ callback: CallbackServer; chosen: ChosenClient }> {
   const wanted = chosen.client?.registered?.callbackPort ?? target.callbackPort ?? CALLBACK_PORT;
   try {
     return { callback: await openCallback(wanted, services.clock), chosen };
@@ -61,11 +50,9 @@ async function openFor({
   }
 }
 
-interface Asking extends Way {
-  readonly client: KeptClient;
+interface Asking extends ReadyAttempt {
   readonly person: Person;
   readonly callback: CallbackServer;
-  readonly prover: Prover | undefined;
 }
 
 async function tokensFor(asking: Asking): Promise<oauth.TokenEndpointResponse> {

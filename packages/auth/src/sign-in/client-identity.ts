@@ -12,6 +12,8 @@ export interface ChosenClient {
   readonly kind: 'given' | 'cached' | 'document' | 'to-register';
   /** Absent until it is registered. */
   readonly client?: KeptClient | undefined;
+  /** For a server that does not register it. */
+  readonly orElse?: KeptClient | undefined;
 }
 
 /** What an earlier try of the same sign-in has shown to be of no use. */
@@ -25,25 +27,54 @@ interface Earlier {
   readonly refused: Refused;
 }
 
-/** In this order: the client given, one registered before with the same server for the same way, a document about the client, a new registration. */
+/**
+ * In this order: the client given, one registered before with the same server for the same way, a document about the client, a new
+ * registration. An id that is the address of a document is given only where the server does neither of the last two (decision 0355).
+ */
 export function chooseClient(
   target: SignInTarget,
   found: Discovered,
   { way, kept, refused }: Earlier,
 ): ChosenClient {
   const { server } = found;
-  if (target.clientId !== undefined) return { kind: 'given', client: givenClient(target, server) };
+  const document = documentOf(target, way);
+  const isRead = server['client_id_metadata_document_supported'] === true;
+  const given = target.clientId === undefined ? undefined : givenClient(target, server);
+  if (given !== undefined && (document === undefined || !(isRead || registers(server))))
+    return { kind: 'given', client: given };
   const isSame = kept?.issuer === server.issuer && kept.way === way;
   if (isSame && kept.client.registered !== undefined && !refused.has('cached'))
-    return { kind: 'cached', client: kept.client };
-  const { clientMetadataUrl: document } = target;
-  if (document !== undefined && knowsDocuments(server) && !refused.has('document'))
+    return { kind: 'cached', client: kept.client, orElse: isRead ? undefined : given };
+  if (document !== undefined && isRead && !refused.has('document'))
     return { kind: 'document', client: { id: document, authMethod: 'none' } };
-  return { kind: 'to-register' };
+  return { kind: 'to-register', orElse: isRead ? undefined : given };
 }
 
-function knowsDocuments(server: oauth.AuthorizationServer): boolean {
-  return server['client_id_metadata_document_supported'] === true;
+/** Where a document about the client stands: where that was said, and where a client without a secret is called so. */
+function documentOf(
+  { clientId: id, clientSecret, clientKey, clientMetadataUrl }: SignInTarget,
+  way: SignInWay,
+): string | undefined {
+  if (id === undefined) return clientMetadataUrl;
+  const isPerson = way === 'browser' || way === 'device';
+  const isPublic = clientSecret === undefined && clientKey === undefined;
+  return isPerson && isPublic && isDocument(id) ? id : undefined;
+}
+
+/** As drafts of the OAuth Client ID Metadata Document have it: an https URL with a path, and neither a fragment nor a login. */
+function isDocument(id: string): boolean {
+  const url = URL.parse(id);
+  return (
+    url?.protocol === 'https:' &&
+    url.pathname !== '/' &&
+    !id.includes('#') &&
+    url.username + url.password === ''
+  );
+}
+
+/** Whether the server says that clients can register (RFC 7591 §3). */
+export function registers(server: oauth.AuthorizationServer): boolean {
+  return typeof server.registration_endpoint === 'string';
 }
 
 function givenClient(target: SignInTarget, server: oauth.AuthorizationServer): KeptClient {
@@ -80,7 +111,13 @@ export async function readyClient(
   // A server shows its own page for a client that it does not know, and nobody would come back from there.
   if (client !== undefined && isEnough && end - clock.now() > DAY_MS && (await isRegistered(client, reach)))
     return client;
-  return registerClient({ server: found.server, way, scopes: found.scopes, callbackPort }, reach);
+  const asked = { server: found.server, way, scopes: found.scopes, callbackPort };
+  return registerClient(asked, reach).catch((error: unknown) => {
+    const isNo =
+      error instanceof SkepError && error.code.startsWith('auth/') && error.code !== 'auth/unavailable';
+    if (chosen.orElse !== undefined && isNo) return chosen.orElse;
+    throw error;
+  });
 }
 
 /** How a client proves at the token endpoint who it is. Fails with `auth/client-refused` where it lacks what it needs for that. */

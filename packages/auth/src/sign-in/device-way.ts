@@ -1,21 +1,14 @@
 import * as oauth from 'oauth4webapi';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { clientAuth, readyClient, type ChosenClient } from './client-identity.ts';
-import type { Discovered } from './discover.ts';
+import { readyAttempt, type Attempt } from './attempt.ts';
+import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
 import { libraryClient } from './library-client.ts';
 import { keptOf, resourceParameter } from './obtained.ts';
-import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
-import { pageAt, type Reach } from './reach.ts';
-
-interface Way {
-  readonly target: SignInTarget;
-  readonly found: Discovered;
-  readonly chosen: ChosenClient;
-  readonly reach: Reach;
-  readonly services: SignInServices;
-}
+import type { KeptSignIn } from './port.ts';
+import { bindingTo } from './proof.ts';
+import { pageAt } from './reach.ts';
 
 /** RFC 8628 §3.2 and §3.5. */
 const INTERVAL_S = 5;
@@ -27,12 +20,14 @@ const MAX_INTERVAL_S = 60;
  * Device grant (RFC 8628): shows a code, which a person types elsewhere, and asks until that was done. Fails with `auth/no-person`,
  * `auth/sign-in-timeout` when the code ends before, or `auth/sign-in-refused`.
  */
-export async function signInByDevice({ target, found, chosen, reach, services }: Way): Promise<KeptSignIn> {
+export async function signInByDevice(attempt: Attempt): Promise<KeptSignIn> {
+  const { target, found, reach, services } = attempt;
   const { clock, person, signal, timeoutMs = Infinity } = services;
   if (person?.showCode === undefined) throw new SkepError('auth/no-person');
   const { server, scopes } = found;
   const resource = resourceParameter(found.resourceIndicator);
-  const client = await readyClient(chosen, found, { ...services, reach, way: 'device' });
+  const ready = await readyAttempt(attempt);
+  const { client, prover } = ready;
   const auth = await clientAuth(client, target.clientKey);
   const library = libraryClient(client);
   const scope = scopes.length === 0 ? {} : { [target.scopeParamName ?? 'scope']: scopes.join(' ') };
@@ -51,7 +46,7 @@ export async function signInByDevice({ target, found, chosen, reach, services }:
   const until = clock.now() + Math.min(lifeMs, timeoutMs);
   const secrets = [code.device_code, client.secret];
   const ask = async (): Promise<oauth.TokenEndpointResponse> => {
-    const options = { ...reach.options, additionalParameters: resource };
+    const options = { ...reach.options, ...bindingTo(prover), additionalParameters: resource };
     const answer = await oauth.deviceCodeGrantRequest(server, library, auth, code.device_code, options);
     return oauth.processDeviceCodeResponse(server, library, answer);
   };
@@ -63,7 +58,7 @@ export async function signInByDevice({ target, found, chosen, reach, services }:
       throw new SkepError('auth/sign-in-timeout', { message: 'nobody typed the code in time' });
     try {
       const answer = await exchangeWith(server, secrets, ask);
-      return keptOf({ target, way: 'device', found, client, reach }, answer, clock.now());
+      return keptOf(ready, answer, clock.now());
     } catch (error) {
       signal?.throwIfAborted();
       intervalS += pause(error);

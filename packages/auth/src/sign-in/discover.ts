@@ -40,17 +40,27 @@ export async function discover(
   const challenge = await challengeOf(target, services);
   const document = await documentOf(target, url, challenge, services);
   const found = fixedServer(target) ?? (await serverOf(target, way, { url, challenge, document, services }));
-  const more = stepUp(services.kept, challenge);
+  const more = stepUp(services.kept, challenge, target.scopes);
   const scopes =
     more?.scopes ?? chooseScopes({ target, challenge, ofResource: document?.scopes, ...found }, way);
   return {
     ...found,
     scopes,
     stepUp: more,
-    isBound: challenge?.scheme === 'dpop' && canBind(found.server),
+    isBound: wantsBound(challenge, services.kept, found) && canBind(found.server),
     hasIssuer: fixedServer(target) === undefined,
     resourceIndicator: given === '' ? undefined : (given ?? document?.resource ?? canonical(url)),
   };
+}
+
+/** As its challenge says; where nobody asked for one, as it was before with the same server. */
+function wantsBound(
+  challenge: Challenge | undefined,
+  kept: KeptSignIn | undefined,
+  { server }: FoundServer,
+): boolean {
+  if (challenge !== undefined) return challenge.scheme === 'dpop';
+  return kept?.proofKey !== undefined && kept.issuer === server.issuer;
 }
 
 /** Without a fragment (RFC 8707 §2). A host alone is written without the slash that parsers add. */

@@ -1,5 +1,17 @@
 import type { KeptSignIn, SignInStore } from './port.ts';
 
+/** A sign-in at servers that are nowhere. */
+export const SOME_SIGN_IN: KeptSignIn = {
+  version: 1,
+  way: 'browser',
+  resource: 'https://mcp.invalid/mcp',
+  issuer: 'https://issuer.invalid',
+  tokenEndpoint: 'https://issuer.invalid/token',
+  client: { id: 'mine', authMethod: 'none' },
+  scopes: ['a'],
+  mayBePrivate: false,
+};
+
 /** Sign-ins in memory, for tests. `change` runs alone per key. */
 export function memoryStore(
   kept: Map<string, KeptSignIn> = new Map(),

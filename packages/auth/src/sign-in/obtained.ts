@@ -2,11 +2,9 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import type { ReadyAttempt } from './attempt.ts';
 import { scopesOf } from './challenge.ts';
-import type { Discovered } from './discover.ts';
-import type { KeptClient, KeptSignIn, SignInTarget, SignInWay } from './port.ts';
-import type { Prover } from './proof.ts';
-import type { Reach } from './reach.ts';
+import type { KeptSignIn } from './port.ts';
 
 /** Where a server does not say how long its token is good. */
 const USUAL_LIFE_S = 3_600;
@@ -47,18 +45,9 @@ export function tokensOf(answer: oauth.TokenEndpointResponse, { now, asked, isBo
   };
 }
 
-interface SignedIn {
-  readonly target: SignInTarget;
-  readonly way: SignInWay;
-  readonly found: Discovered;
-  readonly client: KeptClient;
-  readonly reach: Pick<Reach, 'mayBePrivate'>;
-  readonly prover?: Prover | undefined;
-}
-
 /** A sign-in as it is kept. */
 export function keptOf(
-  { target, way, found, client, reach, prover }: SignedIn,
+  { target, way, found, client, reach, prover }: ReadyAttempt,
   answer: oauth.TokenEndpointResponse,
   now: number,
 ): KeptSignIn {

@@ -10,11 +10,12 @@ export interface SignInTarget {
   /** Together instead of `issuer`, where a server has no metadata. */
   readonly authorizeUrl?: string | undefined;
   readonly tokenUrl?: string | undefined;
+  /** It may be the address of a document about the client, for ways with a person. */
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
   /** A private key of the client, with which it proves who it is (RFC 7523 §2.2). */
   readonly clientKey?: ClientKey | undefined;
-  /** Where a document about this client stands, for servers that read such documents. */
+  /** Where a document about this client stands, for servers that read such documents; without a `clientId`. */
   readonly clientMetadataUrl?: string | undefined;
   readonly scopes?: readonly string[] | undefined;
   /** What the server calls `scope`. */

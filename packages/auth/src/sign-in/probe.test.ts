@@ -1,3 +1,8 @@
+import { createServer } from 'node:http';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { listen } from '@skep/core/fetch/listen.ts';
+import { InitializeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
 import type { SignInTarget } from './port.ts';
 import { probe } from './probe.ts';
@@ -17,7 +22,7 @@ describe('whether a server demands a sign-in', () => {
     const demand = await probe(at(server.origin), services);
     expect(demand).toEqual({ kind: 'sign-in', challenge: challenges.join(', ') });
     expect(server.asked.map(({ method }) => method)).toEqual(['GET', 'POST']);
-    expect(JSON.parse(server.asked[1]?.body ?? '')).toMatchObject({ method: 'initialize' });
+    expect(InitializeRequestSchema.safeParse(JSON.parse(server.asked[1]?.body ?? '')).success).toBe(true);
     server.on.set('GET /mcp', () => ({ status: 401 }));
     expect(await probe(at(server.origin), services)).toEqual({ kind: 'sign-in', challenge: undefined });
   });
@@ -30,6 +35,68 @@ describe('whether a server demands a sign-in', () => {
     expect(await probe(at(server.origin), services)).toEqual({ kind: 'none' });
     expect(server.of('DELETE /mcp')[0]?.headers['mcp-session-id']).toBe('one');
   });
+
+  test.each(['one', undefined])(
+    'one that lets everybody begin, and wants a token for more, is heard (session: %s)',
+    async (id) => {
+      await using server = await startScripted();
+      await using services = servicesWith();
+      server.on.set('POST /mcp', ({ body }) =>
+        body.includes('tools/list')
+          ? { status: 401, headers: { 'www-authenticate': 'Bearer scope="b"' } }
+          : { headers: id === undefined ? {} : { 'mcp-session-id': id }, body: {} },
+      );
+      const demand = await probe(at(server.origin), services);
+      expect(demand).toEqual({ kind: 'sign-in', challenge: 'Bearer scope="b"' });
+      const [, list] = server.of('POST /mcp');
+      expect(list?.headers['mcp-session-id']).toBe(id);
+      expect(server.of('DELETE /mcp')).toHaveLength(id === undefined ? 0 : 1);
+    },
+  );
+
+  test.each<[number, object | undefined, string]>([
+    [400, {}, 'sign-in'],
+    [403, {}, 'sign-in'],
+    [404, {}, 'none'],
+    [500, {}, 'none'],
+    [200, {}, 'none'],
+    [400, undefined, 'none'],
+    [400, { resource: 'http://localhost:1/other' }, 'none'],
+    [400, { authorization_servers: [] }, 'none'],
+  ])('one that answers %i to all, with metadata %o, demands: %s', async (status, members, kind) => {
+    await using server = await startScripted();
+    await using services = servicesWith();
+    server.on.set('POST /mcp', () => ({ status, body: {} }));
+    const document = { resource: `${server.origin}/mcp`, authorization_servers: [server.origin], ...members };
+    if (members !== undefined)
+      server.on.set('GET /.well-known/oauth-protected-resource/mcp', () => ({ body: document }));
+    expect(await probe(at(server.origin), services)).toMatchObject({ kind });
+  });
+
+  test.each([{ sessionIdGenerator: () => 'one' }, {}])(
+    'an open one of the official SDK is signed in to by nobody, though it has metadata (%o)',
+    async (how) => {
+      await using services = servicesWith();
+      const seen: string[] = [];
+      const transport = new StreamableHTTPServerTransport(how);
+      const own = new McpServer({ name: 'open', version: '1' });
+      await own.connect(transport);
+      const server = createServer((request, response) => {
+        seen.push(`${request.method ?? ''} ${request.url ?? ''}`);
+        if (request.url === '/mcp') void transport.handleRequest(request, response);
+        else
+          response
+            .setHeader('content-type', 'application/json')
+            .end(JSON.stringify({ resource: `${origin}/mcp`, authorization_servers: [origin] }));
+      });
+      const origin = `http://localhost:${await listen(server, '127.0.0.1', 0)}`;
+      expect(await probe(at(origin), services)).toEqual({ kind: 'none' });
+      expect(new Set(seen.map((line) => line.split(' ')[1]))).toEqual(new Set(['/mcp']));
+      await own.close();
+      server.closeAllConnections();
+      server.close();
+    },
+  );
 
   test('a stream that never ends is an answer', async () => {
     await using server = await startScripted();

@@ -53,7 +53,7 @@ async function ask(
         message: `"${kept.issuer}" gave no token to refresh with`,
       });
     const given = { ...target, authorizeParams: target.authorizeParams ?? kept.authorizeParams };
-    return tokensUnattended({ way, server, client, scopes, resource, target: given, reach });
+    return tokensUnattended({ way, server, client, scopes, resource, target: given, reach, prover });
   }
   const auth = await clientAuth(client, target.clientKey);
   const library = libraryClient(client);

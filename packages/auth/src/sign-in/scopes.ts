@@ -29,16 +29,20 @@ export function chooseScopes(known: Known, way: SignInWay): readonly string[] {
 const MAX_STEP_UPS = 2;
 
 /**
- * The scopes of the next sign-in where the resource refused a token with `insufficient_scope`: what it wants, and all that was
- * granted (MCP, step-up authorization). Undefined where it did not. Fails with `auth/insufficient-scope` when the resource still wants
+ * The scopes of the next sign-in where the resource refused a token with `insufficient_scope`: what it wants, what is `given`, and all
+ * that was granted (MCP, step-up authorization). Undefined where it did not. Fails with `auth/insufficient-scope` when the resource still wants
  * them in its challenge after they were asked for twice; somebody who signs in on their own account may try as often as they like.
  */
-export function stepUp(kept: KeptSignIn | undefined, challenge: Challenge | undefined): KeptSignIn['stepUp'] {
+export function stepUp(
+  kept: KeptSignIn | undefined,
+  challenge: Challenge | undefined,
+  given: readonly string[] = [],
+): KeptSignIn['stepUp'] {
   const demanded = wantedBy(challenge);
   const wanted = demanded ?? kept?.wanted;
   if (kept === undefined || wanted === undefined) return undefined;
   const before = kept.stepUp?.scopes ?? [];
-  const scopes = union(union(before, kept.scopes), wanted);
+  const scopes = union(union(before, kept.scopes), union(given, wanted));
   const times = before.length === scopes.length ? (kept.stepUp?.times ?? 0) + 1 : 1;
   if (times <= MAX_STEP_UPS || demanded === undefined) return { scopes, times };
   const message = `the server wants "${scopes.join(' ')}", and still refuses after that was granted ${MAX_STEP_UPS} times`;

@@ -13,6 +13,7 @@ import {
   comeBack,
   fastClock,
   servicesWith,
+  signInAt,
   startWorld,
   type Answer,
 } from './world.fixture.ts';
@@ -128,15 +129,9 @@ describe.each(FAILURES)('a token endpoint that answers with %s', (_name, answer)
     const told: unknown[] = [];
     const log = recordingLog(told);
     const kept: KeptSignIn = {
-      version: 1,
-      way: 'browser',
-      resource: world.target.resource,
-      issuer: world.server.origin,
-      tokenEndpoint: `${world.server.origin}/token`,
+      ...signInAt(world),
       revocationEndpoint: `${world.server.origin}/revoke`,
-      mayBePrivate: true,
       client: { id: 'mine', secret: `${SECRET}-client`, authMethod: 'client_secret_post' },
-      scopes: [],
       accessToken: `${SECRET}-access`,
       refreshToken: `${SECRET}-refresh`,
       expiresAt: 0,

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
-import { isPublicAddress, type Resolve } from '@skep/core/fetch/address-guard.ts';
+import { isPublicAddress } from '@skep/core/fetch/address-class.ts';
+import type { Resolve } from '@skep/core/fetch/address-guard.ts';
 import { openRequester, withDeadline } from '@skep/core/fetch/requester.ts';
 import { bare, type ForwardProxies } from '@skep/core/fetch/tunnel.ts';
 import {

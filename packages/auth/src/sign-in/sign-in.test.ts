@@ -148,6 +148,14 @@ describe('the sign-in by browser', () => {
     expect(more.stepUp).toEqual({ scopes: ['read', 'write', 'admin'], times: 1 });
   });
 
+  test('asks for the scopes that are given beside those that the server wants more', async () => {
+    await using world = await startWorld();
+    const first = await browse(world, {}, { challenge: 'Bearer scope="read"' });
+    const kept = { ...first, wanted: ['write'] };
+    const { scopes } = await browse(world, { scopes: ['mine'] }, { challenge: 'Bearer', kept });
+    expect(scopes).toEqual(['read', 'mine', 'write']);
+  });
+
   test('a port that is taken is replaced for a client that is registered now, and named for any other', async () => {
     await using world = await startWorld();
     const taken = createServer();
@@ -317,6 +325,62 @@ describe('the client identity', () => {
     );
     const other = await browse(world, { clientMetadataUrl });
     expect(other.client.id).toMatch(/^client-/u);
+  });
+
+  describe('that is given as the address of a document', () => {
+    const clientId = 'https://skep.test/client.json';
+    const refusing = (world: World, error: string): void =>
+      void world.server.on.set('GET /authorize', ({ url }) =>
+        url.searchParams.get('client_id') === clientId
+          ? comeBack(url, world.server.origin, { code: undefined, error })
+          : comeBack(url, world.server.origin),
+      );
+
+    test.each(['invalid_client', 'unauthorized_client'])(
+      'is a registration where the server reads documents, and refuses this one: %s',
+      async (error) => {
+        await using world = await startWorld();
+        world.metadata['client_id_metadata_document_supported'] = true;
+        const read = await browse(world, { clientId });
+        expect(read.client).toEqual({ id: clientId, authMethod: 'none' });
+        expect(world.server.of('POST /register')).toEqual([]);
+        refusing(world, error);
+        const { client } = await browse(world, { clientId });
+        expect(client.id).toMatch(/^client-/u);
+        world.metadata['registration_endpoint'] = undefined;
+        await expect(browse(world, { clientId })).rejects.toMatchObject({ code: 'auth/client-refused' });
+      },
+    );
+
+    test('is a registration where the server reads none, which is used again, and shown to nobody there', async () => {
+      await using world = await startWorld();
+      const first = await browse(world, { clientId });
+      expect(first.client.id).toMatch(/^client-/u);
+      expect((await browse(world, { clientId }, { kept: first })).client).toEqual(first.client);
+      expect(world.server.of('POST /register')).toHaveLength(1);
+      const ended = { ...first.client, registered: { secretExpiresAt: Date.now() } };
+      const register = world.server.on.get('POST /register');
+      world.server.on.set('POST /register', () => ({ status: 403 }));
+      const last = await browse(world, { clientId }, { kept: { ...first, client: ended } });
+      expect(last.client.id).toBe(clientId);
+      world.server.asked.splice(0);
+      world.server.on.set('POST /register', register ?? (() => ({})));
+      expect((await browse(world, { clientId })).client.id).toMatch(/^client-/u);
+      expect(world.server.asked.map(({ url }) => url.searchParams.get('client_id'))).not.toContain(clientId);
+    });
+
+    test.each<[string, Partial<SignInTarget>, (world: World) => void]>([
+      ['where nobody registers clients', {}, ({ metadata }) => (metadata['registration_endpoint'] = undefined)],
+      ['where clients are registered for others', {}, ({ server }) => server.on.set('POST /register', () => ({ status: 403 }))],
+      ['with a secret', { clientSecret: 's' }, () => undefined],
+      ['without a path', { clientId: 'https://skep.test' }, () => undefined],
+      ['in the clear', { clientId: 'http://skep.test/client.json' }, () => undefined],
+    ])('is as it was given %s', async (_name, given, change) => {
+      await using world = await startWorld();
+      change(world);
+      const { client } = await browse(world, { clientId, ...given });
+      expect(client.id).toBe(given.clientId ?? clientId);
+    }); // prettier-ignore
   });
 
   test('whose secret ends within a day is registered anew, and the old one stays as it was', async () => {

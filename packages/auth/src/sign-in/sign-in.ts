@@ -1,11 +1,12 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { readyAttempt, type Attempt } from './attempt.ts';
 import { signInByBrowser } from './browser-way.ts';
-import { chooseClient, readyClient, type ChosenClient } from './client-identity.ts';
+import { chooseClient, registers } from './client-identity.ts';
 import { signInByDevice } from './device-way.ts';
-import { discover, type Discovered } from './discover.ts';
+import { discover } from './discover.ts';
 import { keptOf } from './obtained.ts';
 import type { KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
-import { openReach, type Reach } from './reach.ts';
+import { openReach } from './reach.ts';
 import { tokensUnattended } from './unattended-ways.ts';
 
 /**
@@ -28,8 +29,8 @@ export async function signIn(
     try {
       return await signInAs({ target, way, found, chosen, reach, services });
     } catch (error) {
-      // A client that was good once may be forgotten by its server: it is registered anew, once.
-      const isOurs = chosen.kind === 'cached' || chosen.kind === 'document';
+      // A client that was good once may be forgotten by its server, and a document not be read: it is registered anew, once.
+      const isOurs = chosen.kind === 'cached' || (chosen.kind === 'document' && registers(found.server));
       if (!isOurs || !hasCode(error, 'auth/client-refused')) throw error;
       services.log.info(
         { issuer: found.server.issuer, client: chosen.kind },
@@ -40,23 +41,15 @@ export async function signIn(
   }
 }
 
-interface Attempt {
-  readonly target: SignInTarget;
-  readonly way: SignInWay;
-  readonly found: Discovered;
-  readonly chosen: ChosenClient;
-  readonly reach: Reach;
-  readonly services: SignInServices;
-}
-
 async function signInAs(attempt: Attempt): Promise<KeptSignIn> {
   const { target, way, found, chosen, reach, services } = attempt;
   if (way === 'browser') return signInByBrowser(attempt);
   if (way === 'device') return signInByDevice(attempt);
   if (way === 'client-credentials' && chosen.kind !== 'given')
     throw new SkepError('auth/client-needed', { message: 'a service signs in with a client of its own' });
-  const client = await readyClient(chosen, found, { ...services, reach, way });
+  const ready = await readyAttempt(attempt);
+  const { client, prover } = ready;
   const { server, scopes, resourceIndicator: resource } = found;
-  const answer = await tokensUnattended({ way, server, client, scopes, resource, target, reach });
-  return keptOf({ target, way, found, client, reach }, answer, services.clock.now());
+  const answer = await tokensUnattended({ way, server, client, scopes, resource, target, reach, prover });
+  return keptOf(ready, answer, services.clock.now());
 }

@@ -6,6 +6,9 @@ import { libraryClient } from './library-client.ts';
 import type { KeptSignIn, SignInServices, SignInTarget } from './port.ts';
 import { openReach } from './reach.ts';
 
+/** Nobody waits long for what is only better done. */
+const WITHDRAWAL_MS = 5_000;
+
 interface Services extends Pick<SignInServices, 'fetch' | 'log' | 'signal'> {
   readonly target?: Pick<SignInTarget, 'clientKey'> | undefined;
 }
@@ -40,4 +43,23 @@ export async function signOut(kept: KeptSignIn, services: Services): Promise<boo
     services.log.warn({ issuer, reason: causeText(error) }, 'the tokens could not be withdrawn');
     return false;
   }
+}
+
+/**
+ * Withdraws `gone`, as well as can be in some seconds, where that takes back nothing of `stays`, if there is such, or of others: many
+ * servers have one grant for all that a client got from one person, and withdrawing any token of it ends all (RFC 7009 §2.1). So its
+ * client has to be one that was registered for it, and not the client, issuer and person of `stays` (decision 0393). Never fails.
+ */
+export async function withdrawBeside(
+  gone: KeptSignIn,
+  stays: KeptSignIn | undefined,
+  { fetch, log }: Pick<Services, 'fetch' | 'log'>,
+): Promise<void> {
+  if (gone.client.registered === undefined) return;
+  const isOther = gone.issuer !== stays?.issuer || gone.client.id !== stays.client.id;
+  const areKnown = gone.subject !== undefined && stays?.subject !== undefined;
+  if (!isOther && !(areKnown && gone.subject !== stays.subject)) return;
+  // Whoever ended the command with Ctrl-C wants what nobody keeps least.
+  const signal = AbortSignal.timeout(WITHDRAWAL_MS);
+  await signOut(gone, { fetch, log, signal }).catch(() => undefined);
 }

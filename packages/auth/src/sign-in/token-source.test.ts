@@ -11,7 +11,7 @@ import { refresh } from './refresh.ts';
 import { signIn } from './sign-in.ts';
 import { createTokenSource, type TokenSourceServices } from './token-source.ts';
 import { createSignInFetch } from './sign-in-fetch.ts';
-import { servicesWith, startWorld, tokens, type Answer, type World } from './world.fixture.ts';
+import { servicesWith, signInAt, startWorld, tokens, type Answer, type World } from './world.fixture.ts';
 
 const KEY = 'one';
 const HOUR = 3_600_000;
@@ -33,14 +33,7 @@ async function openBench(changes: Partial<KeptSignIn> = {}): Promise<Bench> {
   const first = await fetch(`${world.server.origin}/token`, { method: 'POST', body: new URLSearchParams() });
   const { access_token: accessToken } = (await first.json()) as { access_token: string };
   const kept: KeptSignIn = {
-    version: 1,
-    way: 'browser',
-    resource: world.target.resource,
-    issuer: world.server.origin,
-    tokenEndpoint: `${world.server.origin}/token`,
-    mayBePrivate: true,
-    client: { id: 'mine', authMethod: 'none' },
-    scopes: ['a'],
+    ...signInAt(world),
     resourceIndicator: world.target.resource,
     accessToken,
     obtainedAt: clock.now(),
@@ -433,6 +426,18 @@ describe('a token that the resource refuses', () => {
     expect(bench.refreshes()).toBe(1);
     expect(await source.refused(old)).toBe(first);
     expect(await source.refused(first ?? '')).toBeUndefined();
+    expect(bench.refreshes()).toBe(1);
+  });
+
+  test('because it ended on its way is refreshed, however short its life is', async () => {
+    await using bench = await openBench({ expiresAt: 1_000 });
+    const kept = { ...keptIn(bench), obtainedAt: bench.clock.now(), expiresAt: bench.clock.now() + 1_000 };
+    bench.store.kept.set(KEY, kept);
+    const source = bench.source();
+    const token = await source.token();
+    expect(await source.refused(token)).toBeUndefined();
+    bench.clock.pass(1_000);
+    expect(await source.refused(token)).toBe(keptIn(bench).accessToken);
     expect(bench.refreshes()).toBe(1);
   });
 

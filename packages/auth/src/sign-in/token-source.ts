@@ -136,7 +136,9 @@ class Source {
       }
       if (this.#ended !== undefined || this.#isWaiting()) return undefined;
       const tooNewMs = this.#afterRefusal?.token === token ? this.#afterRefusal.tooNewMs : TOO_NEW_MS;
-      if (this.#now() - (kept.obtainedAt ?? 0) < tooNewMs) return undefined;
+      // One that has ended on its way is refused because it is old, however new it was.
+      const isNew = this.#now() - (kept.obtainedAt ?? 0) < tooNewMs;
+      if (isNew && isFresh(kept, this.#now())) return undefined;
       const next = tokenIn(await this.#refresh(kept));
       this.#afterRefusal = { token: next, tooNewMs: Math.min(MAX_TOO_NEW_MS, 2 * tooNewMs) };
       return next;
@@ -246,15 +248,15 @@ class Source {
       this.#recover(kept);
       return kept;
     } catch (error) {
-      if (hasCode(error, 'auth/client-refused')) await this.#forgetClient();
+      if (hasCode(error, 'auth/client-refused')) await this.#forgetClient(seen);
       throw this.#failed(error);
     }
   }
 
   /** The next sign-in registers anew; the same client would lead a person to a page from which nobody comes back. */
-  async #forgetClient(): Promise<void> {
+  async #forgetClient({ client }: KeptSignIn): Promise<void> {
     const forget = (stored: KeptSignIn | undefined): KeptSignIn | undefined =>
-      stored && { ...stored, client: { ...stored.client, registered: undefined } };
+      stored?.client.id === client.id ? { ...stored, client: { ...client, registered: undefined } } : stored;
     try {
       await this.#store.change(this.#key, (stored) => Promise.resolve(forget(stored)));
     } catch (error) {

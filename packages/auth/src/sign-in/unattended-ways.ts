@@ -5,6 +5,7 @@ import { exchangeWith } from './oauth-failure.ts';
 import { libraryClient } from './library-client.ts';
 import { resourceParameter } from './obtained.ts';
 import type { Assertion, KeptClient, SignInTarget } from './port.ts';
+import { bindingTo, type Prover } from './proof.ts';
 import { parsedUrl, type Reach } from './reach.ts';
 
 /** What is not kept of a sign-in, because the operator gives it each time. */
@@ -22,6 +23,7 @@ export interface Unattended {
   readonly resource: string | undefined;
   readonly target: UnattendedTarget;
   readonly reach: Reach;
+  readonly prover: Prover | undefined;
 }
 
 type Parameters = Record<string, string>;
@@ -34,9 +36,10 @@ const TYPE = 'urn:ietf:params:oauth:token-type:';
  * other grant. Fails with `auth/client-refused`, `auth/sign-in-refused` or `auth/unavailable`.
  */
 export async function tokensUnattended(asking: Unattended): Promise<oauth.TokenEndpointResponse> {
-  const { way, server, client, scopes, resource, target, reach } = asking;
+  const { way, server, client, scopes, resource, target, reach, prover } = asking;
   const library = libraryClient(client);
   const auth = await clientAuth(client, target.clientKey);
+  const options = { ...reach.options, ...bindingTo(prover) };
   const parameters: Parameters = {
     ...target.authorizeParams,
     ...(scopes.length === 0 ? {} : { [target.scopeParamName ?? 'scope']: scopes.join(' ') }),
@@ -44,26 +47,14 @@ export async function tokensUnattended(asking: Unattended): Promise<oauth.TokenE
   };
   if (way === 'client-credentials')
     return exchangeWith(server, [client.secret], async () => {
-      const answer = await oauth.clientCredentialsGrantRequest(
-        server,
-        library,
-        auth,
-        parameters,
-        reach.options,
-      );
+      const answer = await oauth.clientCredentialsGrantRequest(server, library, auth, parameters, options);
       return oauth.processClientCredentialsResponse(server, library, answer);
     });
   const assertion = await assertionOf(asking);
+  const grant = `${GRANT}jwt-bearer`;
   return exchangeWith(server, [client.secret, assertion], async () => {
     const whole = { ...parameters, assertion };
-    const answer = await oauth.genericTokenEndpointRequest(
-      server,
-      library,
-      auth,
-      `${GRANT}jwt-bearer`,
-      whole,
-      reach.options,
-    );
+    const answer = await oauth.genericTokenEndpointRequest(server, library, auth, grant, whole, options);
     return oauth.processGenericTokenEndpointResponse(server, library, answer);
   });
 }

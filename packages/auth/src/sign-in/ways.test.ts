@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { jwtVerify } from 'jose';
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import type { KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
+import { refresh } from './refresh.ts';
 import { signIn } from './sign-in.ts';
-import { signOut } from './sign-out.ts';
+import { signOut, withdrawBeside } from './sign-out.ts';
 import {
   browsingPerson,
   fastClock,
@@ -16,6 +17,15 @@ import {
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:';
 
+const DEVICE = {
+  device_code: 'device-secret',
+  user_code: 'WDJB-MJHT',
+  verification_uri: 'https://as.test/device',
+  verification_uri_complete: 'https://as.test/device?user_code=WDJB-MJHT',
+  expires_in: 600,
+  interval: 3,
+};
+
 async function signInBy(
   way: SignInWay,
   world: World,
@@ -27,15 +37,6 @@ async function signInBy(
 }
 
 describe('the device grant', () => {
-  const DEVICE = {
-    device_code: 'device-secret',
-    user_code: 'WDJB-MJHT',
-    verification_uri: 'https://as.test/device',
-    verification_uri_complete: 'https://as.test/device?user_code=WDJB-MJHT',
-    expires_in: 600,
-    interval: 3,
-  };
-
   test('shows the code, waits as it is told, more slowly when it is told, and gets tokens', async () => {
     await using world = await startWorld();
     world.server.on.set('POST /device', () => ({ body: DEVICE }));
@@ -208,7 +209,64 @@ describe('the ways without a person', () => {
   });
 });
 
+describe('a resource whose tokens are bound to a key', () => {
+  test.each<[SignInWay, Partial<SignInTarget>]>([
+    ['device', {}],
+    ['client-credentials', { clientId: 'ci', clientSecret: 's3cret' }],
+    ['assertion', { clientId: 'ci', assertion: { kind: 'jwt', jwt: 'a.b.c' } }],
+  ])('gets them by the way %s, and again with the same key', async (way, given) => {
+    await using world = await startWorld();
+    world.metadata['dpop_signing_alg_values_supported'] = ['ES256'];
+    world.server.on.set('POST /device', () => ({ body: DEVICE }));
+    world.server.on.set('POST /token', ({ headers }) => {
+      const nonce = headers['dpop'] === undefined ? '' : decodeJwt(String(headers['dpop']))['nonce'];
+      if (nonce === 'n') return { body: { ...tokens(undefined), token_type: 'DPoP' } };
+      return { status: 400, headers: { 'dpop-nonce': 'n' }, body: { error: 'use_dpop_nonce' } };
+    });
+    const challenge = 'DPoP algs="ES256"';
+    const services = { challenge, clock: fastClock(), person: { show() {}, showCode() {} } };
+    const kept = await signInBy(way, world, given, services);
+    const keys = () =>
+      new Set(world.server.of('POST /token').map(({ headers }) => proofKeyOf(String(headers['dpop']))));
+    expect(JSON.parse(kept.proofKey ?? '{}')).toMatchObject({ crv: 'P-256', d: expect.any(String) });
+    expect(keys().size).toBe(1);
+    if (way === 'device') return;
+    await using again = servicesWith();
+    const next = await refresh(kept, { ...again, target: given });
+    expect(next.accessToken).not.toBe(kept.accessToken);
+    expect(keys().size).toBe(1);
+  });
+});
+
+test('such tokens are asked for again, though nobody asks the resource any more', async () => {
+  await using world = await startWorld();
+  world.metadata['dpop_signing_alg_values_supported'] = ['ES256'];
+  world.server.on.set('POST /token', ({ headers }) => ({
+    body: { ...tokens(undefined), token_type: headers['dpop'] === undefined ? 'bearer' : 'DPoP' },
+  }));
+  const service = { clientId: 'ci', clientSecret: 's3cret' };
+  const challenge = 'DPoP algs="ES256"';
+  const kept = await signInBy('client-credentials', world, service, { challenge });
+  const named = { ...service, issuer: world.server.origin };
+  expect((await signInBy('client-credentials', world, named, { kept })).proofKey).toBeDefined();
+  const told = await signInBy('client-credentials', world, named, { kept, challenge: 'Bearer' });
+  expect(told.proofKey).toBeUndefined();
+  expect((await signInBy('client-credentials', world, named, {})).proofKey).toBeUndefined();
+});
+
+function proofKeyOf(proof: string): unknown {
+  return JSON.stringify(decodeProtectedHeader(proof).jwk);
+}
+
 describe('signing out', () => {
+  test('of what nobody keeps goes on though its command has ended', async () => {
+    await using world = await startWorld();
+    const kept = await signInBy('browser', world, {}, { person: browsingPerson() });
+    await using services = servicesWith({ signal: AbortSignal.abort() });
+    await withdrawBeside(kept, undefined, services);
+    expect(world.server.of('POST /revoke')).toHaveLength(2);
+  });
+
   test('withdraws the refresh token and the access token, and says where it could not', async () => {
     await using world = await startWorld();
     const kept = await signInBy('client-credentials', world, { clientId: 'ci', clientSecret: 's3cret' });
@@ -222,4 +280,21 @@ describe('signing out', () => {
     expect(await signOut(kept, services)).toBe(false);
     expect(await signOut({ ...kept, revocationEndpoint: undefined }, services)).toBe(false);
   });
+
+  test.each([
+    ['the same', {}, {}, 0],
+    ['one person more that is known', {}, { subject: 'ann' }, 0],
+    ['another person', { subject: 'ann' }, { subject: 'bob' }, 2],
+    ['another client', {}, { client: { id: 'other', authMethod: 'none' as const } }, 2],
+    ['another issuer', {}, { issuer: 'https://as.test' }, 2],
+    ['nothing', {}, undefined, 2],
+    ['nothing, where others may have its client', { client: { id: 'ci', authMethod: 'none' as const } }, undefined, 0],
+    ['another issuer, where others may have its client', { client: { id: 'ci', authMethod: 'none' as const } }, { issuer: 'https://as.test' }, 0],
+  ])('withdraws what is replaced by that of %s (%o → %o)', async (_what, before, now, times) => {
+    await using world = await startWorld();
+    const kept = await signInBy('browser', world, {}, { person: browsingPerson() });
+    await using services = servicesWith();
+    await withdrawBeside({ ...kept, ...before }, now && { ...kept, ...now }, services);
+    expect(world.server.of('POST /revoke')).toHaveLength(times);
+  }); // prettier-ignore
 });

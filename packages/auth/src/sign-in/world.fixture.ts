@@ -5,7 +5,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { listen } from '@skep/core/fetch/listen.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import type { Person, SignInServices, SignInTarget } from './port.ts';
+import { SOME_SIGN_IN } from './memory-store.fixture.ts';
+import type { KeptSignIn, Person, SignInServices, SignInTarget } from './port.ts';
 import { createSignInFetch, type Guarding, type SignInFetch } from './sign-in-fetch.ts';
 
 // A resource and its authorization server on loopback, scripted, for the tests of this folder.
@@ -129,6 +130,12 @@ export async function startWorld(): Promise<World> {
   });
   server.on.set('POST /revoke', () => ({ status: 200 }));
   return world;
+}
+
+/** What is kept of a sign-in there, without tokens. */
+export function signInAt({ target: { resource }, server: { origin } }: World): KeptSignIn {
+  const tokenEndpoint = `${origin}/token`;
+  return { ...SOME_SIGN_IN, resource, issuer: origin, tokenEndpoint, mayBePrivate: true };
 }
 
 function metadataOf(origin: string): object {

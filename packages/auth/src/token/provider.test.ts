@@ -61,6 +61,17 @@ describe('a provider', () => {
     ]);
   });
 
+  test('finds them by the metadata of OAuth where there are none of OpenID Connect', async () => {
+    const { issuer, provider } = await setup();
+    issuer.broken.set('/.well-known/openid-configuration', 404);
+    expect(kindOf(await provider.check(await signed(key)))).toBe('identity');
+    expect(issuer.requests.map((one) => one.url)).toEqual([
+      `${ISSUER}/.well-known/openid-configuration`,
+      `${ISSUER}/.well-known/oauth-authorization-server`,
+      `${ISSUER}/jwks`,
+    ]);
+  });
+
   test('does not discover where the key set is configured', async () => {
     const { issuer, provider } = await setup({ jwksUrl: `${ISSUER}/jwks` });
     expect(kindOf(await provider.check(await signed(key)))).toBe('identity');

@@ -72,6 +72,7 @@ export function fakeIssuer(keys: SigningKey[]): FakeIssuer {
       if (broken instanceof Error) throw broken;
       if (broken !== undefined) return json({ error: 'server_error' }, broken);
       if (pathname === '/.well-known/openid-configuration') return json(METADATA);
+      if (pathname === '/.well-known/oauth-authorization-server') return json(METADATA);
       if (pathname === '/jwks') return json({ keys: issuer.keys.map((key) => key.jwk) });
       if (pathname === '/introspect') return json(issuer.active);
       return json({}, 404);

@@ -170,6 +170,14 @@ describe('a token is refused', () => {
   });
 });
 
+test.each([{ use: 'enc' }, { alg: 'ES384' }, { key_ops: ['sign'] }])(
+  'a key with %j verifies nothing',
+  async (changes) => {
+    const keys = { find: createLocalJWKSet({ keys: [{ ...key.jwk, ...changes }] }) };
+    expect(await verifyJwt(await signed(key), rules, keys, NOW)).toMatchObject({ reason: 'unknown-key' });
+  },
+);
+
 test('a key set that cannot be had is neither yes nor no', async () => {
   const cause = new SkepError('auth/unavailable');
   const keys = { find: () => Promise.reject(cause) };
