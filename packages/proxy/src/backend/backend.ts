@@ -48,8 +48,11 @@ export interface RemoteAccess {
 export interface RemoteToken extends ProvingTokenSource {
   /** Has every change of its state told, from now on. */
   readonly follow: (tell: (state: SignInState) => void) => void;
-  /** The server answered 403; `challenge` is its `WWW-Authenticate`, which may say that it wants more than the token allows. */
-  readonly lacking: (token: string, challenge: string) => void;
+  /**
+   * The server answered 403; `challenge` is its `WWW-Authenticate`, which may say that it wants more than the token allows. The token
+   * to try once more, where somebody has signed in for that meanwhile. Never fails.
+   */
+  readonly lacking: (token: string, challenge: string) => Promise<string | undefined>;
   /** What a person does where nobody is signed in, for those whose calls are refused. */
   readonly advice: string;
 }

@@ -14,8 +14,8 @@ export interface LinkEvents {
   onBroken(): void;
   /** There is a link again, to the same server or to one in its place. */
   onAttachedAgain(): void;
-  /** No answer will come to the request of that id; nothing where it has come. */
-  onFailed(id: string, code: Code): void;
+  /** No answer will come to the request of that id; nothing where it has come. `said` tells it instead of the title of `code`. */
+  onFailed(id: string, code: Code, said?: string): void;
   /** True while the request of that id is unanswered. */
   isWaiting(id: string): boolean;
 }

@@ -1,5 +1,5 @@
 import type { Code } from '@skep/core/errors/codes.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Credentials } from '../call/call.ts';
 import type { Ability } from '../message/client-abilities.ts';
 import type { JsonObject, Message, Notification, Request, Response } from '../message/json-rpc.ts';
@@ -72,7 +72,8 @@ export interface Newcomer {
   /** Gives back the client whose session begins; undefined where none does. */
   welcome(reply: Response, version: string): Peer | undefined;
   refuse(reply: Response): void;
-  fail(code: Code): void;
+  /** `said` tells it instead of the title of `code`. */
+  fail(code: Code, said?: string): void;
 }
 
 /** Takes messages of the server that no request of the client asked for. */
@@ -114,16 +115,27 @@ export interface Waiter {
   readonly attended?: boolean;
   send(message: Message): void;
   finish(reply: Response): void;
-  fail(code: Code): void;
+  /** As of a newcomer. */
+  fail(code: Code, said?: string): void;
 }
 
 /** Nobody waits. */
 export const DEAF: Waiter = { carries: false, send() {}, finish() {}, fail() {} };
 
+/** What a waiter failed with, as an error. */
+export function failureWith(code: Code, said: string | undefined): SkepError {
+  return new SkepError(code, said === undefined ? {} : { message: said });
+}
+
+/** What `failureWith` made, for another waiter; undefined for all other errors. */
+export function saidBy(error: unknown): string | undefined {
+  return hasCode(error, 'proxy/server-refused') ? error.message : undefined;
+}
+
 /** A waiter, and the text that it is answered with; rejects with the code of a failure. */
 export function awaited(): { readonly promise: Promise<string>; readonly waiter: Waiter } {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const fail = (code: Code): void => reject(new SkepError(code));
+  const fail = (code: Code, said?: string): void => reject(failureWith(code, said));
   return { promise, waiter: { ...DEAF, finish: ({ text }) => resolve(text), fail } };
 }
 
@@ -138,9 +150,9 @@ export function told(waiter: Waiter, then: (succeeded: boolean) => void): Waiter
       then(!reply.failed);
       waiter.finish(reply);
     },
-    fail(code) {
+    fail(code, said) {
       then(false);
-      waiter.fail(code);
+      waiter.fail(code, said);
     },
   };
 }

@@ -44,11 +44,28 @@ describe('an answer that is relayed', () => {
     );
   });
 
+  test('is what it says, whatever that is', async () => {
+    const result = fc.oneof(fc.jsonValue(), fc.record({ isError: fc.boolean(), content: fc.jsonValue() }));
+    const failure = fc.record({ code: fc.integer(), message: fc.string() });
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.record({ result }), fc.record({ error: failure })), async (said) => {
+        const value: unknown = JSON.parse(JSON.stringify({ jsonrpc: '2.0', id: 1, ...said }));
+        const [answer] = await heard(JSON_TYPE, [bytes(JSON.stringify(value))]);
+        expect([answer?.failed, answer?.value]).toEqual(['error' in said, value]);
+      }),
+    );
+  });
+
   test.each([
     ['packed', { ...JSON_TYPE, 'content-encoding': 'gzip' }, error],
     ['of another type', { 'content-type': 'text/html' }, error],
     ['no JSON', JSON_TYPE, '{"error"'],
     ['a batch', JSON_TYPE, `[${error}]`],
+    ['a batch of results', JSON_TYPE, '[{"jsonrpc":"2.0","id":1,"result":{}}]'],
+    ['cut off', JSON_TYPE, '{"jsonrpc":"2.0","id":1,"result":{"a":'],
+    ['cut off behind a brace', JSON_TYPE, '{"jsonrpc":"2.0","id":1,"result":{"a":{}}'],
+    ['followed by more', JSON_TYPE, '{"jsonrpc":"2.0","id":1,"result":{}}}'],
+    ['of a result that is nobody’s', JSON_TYPE, '{"x":{"result":1}}'],
     ['of no response', JSON_TYPE, '{"jsonrpc":"2.0","method":"x"}'],
     ['behind an event that is too large', STREAM, `data: ${'x'.repeat(100_000)}\n\ndata: ${error}\n\n`],
     ['in an event without an end', STREAM, `data: ${error}`],

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { findMembers, type Span } from '@skep/core/json/scan.ts';
-import { readMessage, type Response } from '../../message/json-rpc.ts';
+import { findMembers, isWhole, type Span } from '@skep/core/json/scan.ts';
+import { readMessage, type JsonObject, type Response } from '../../message/json-rpc.ts';
 import { EventReader } from './event-reader.ts';
 
 /** So much of an answer is looked at; what is larger is hardly ever an error. */
-const MAX_CHARS = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 const ENDS = new Set(['result', 'error']);
 
 /**
@@ -24,13 +24,16 @@ export function readAlong(
 }
 
 function readJson(reply: Readable, hear: (answer: Response) => void): void {
-  const decoder = new StringDecoder();
-  let text = '';
-  reply.on('data', (chunk: Buffer) => {
-    if (text.length <= MAX_CHARS) text += decoder.write(chunk);
+  const pieces: Buffer[] = [];
+  let size = 0;
+  reply.on('data', (piece: Buffer) => {
+    if (size <= MAX_BYTES) pieces.push(piece);
+    size += piece.length;
   });
-  reply.once('end', () => {
-    const answer = text.length > MAX_CHARS ? beginningOf(text) : readMessage(text);
+  reply.on('end', () => {
+    const [first = Buffer.alloc(0), ...more] = pieces;
+    const text = (more.length === 0 ? first : Buffer.concat(pieces)).toString('utf8');
+    const answer = size > MAX_BYTES ? beginningOf(text) : (plainAnswer(text) ?? readMessage(text));
     if (typeof answer === 'object' && answer.kind === 'response') hear(answer);
   });
 }
@@ -50,10 +53,39 @@ function readEvents(reply: Readable, hear: (answer: Response) => void): void {
       return;
     }
     // An event may be as large as a server likes, and is kept until its end.
-    if (unread > MAX_CHARS) reply.off('data', take);
+    if (unread > MAX_BYTES) reply.off('data', take);
   };
   reply.on('data', take);
 }
+
+/**
+ * Most answers hold nothing that is called an error on any level, and no escapes: that they are whole is seen without reading them.
+ * Whoever asks for the value has it read.
+ */
+function plainAnswer(text: string): Response | undefined {
+  if (!PLAIN.test(text) || !text.includes('"result"')) return undefined;
+  if (text.includes('rror') || text.includes('\\') || !isWhole(text)) return undefined;
+  let value: JsonObject | undefined;
+  return {
+    kind: 'response',
+    text,
+    get value() {
+      return (value ??= valueOf(text));
+    },
+    id: '',
+    idSpan: NOWHERE,
+    failed: false,
+  };
+}
+
+const PLAIN = /^\{\s*"(?:jsonrpc|id|result)"\s*:/u;
+
+function valueOf(text: string): JsonObject {
+  const message = readMessage(text);
+  return typeof message === 'object' ? message.value : {};
+}
+
+const NOWHERE = { start: 0, end: 0 };
 
 /**
  * What the first part of a long text says of it: nobody writes kilobytes before the name of the member. Undefined for what is
@@ -63,8 +95,7 @@ function beginningOf(text: string): Response | undefined {
   const members = membersOf(text);
   if (members === undefined || members.size === 0) return undefined;
   const failed = members.has('error') && !members.has('result');
-  const nowhere = { start: 0, end: 0 };
-  return { kind: 'response', text, value: failed ? { error: {} } : {}, id: '', idSpan: nowhere, failed };
+  return { kind: 'response', text, value: failed ? { error: {} } : {}, id: '', idSpan: NOWHERE, failed };
 }
 
 function membersOf(text: string): ReadonlyMap<string, Span> | undefined {

@@ -7,6 +7,7 @@ import { METHODS } from '../../message/methods.ts';
 import { endpointPath, type HttpBackend } from '../backend.ts';
 import { Mux, type MuxOptions } from '../mux/mux.ts';
 import {
+  saidBy,
   told,
   type BackendPort,
   type Met,
@@ -81,9 +82,9 @@ export class Conversations implements BackendPort {
     const over = (): void => {
       if (!isWelcome) this.#end(mux);
     };
-    const fail = (code: Code): void => {
+    const fail = (code: Code, said?: string): void => {
       over();
-      newcomer.fail(code);
+      newcomer.fail(code, said);
     };
     const joining: Newcomer = {
       id: newcomer.id,
@@ -103,7 +104,7 @@ export class Conversations implements BackendPort {
     };
     mux.attach().then(
       () => mux.initialize(joining),
-      (error: unknown) => fail(codeOf(error)),
+      (error: unknown) => fail(codeOf(error), saidBy(error)),
     );
     return over;
   }
@@ -317,7 +318,7 @@ export class Conversations implements BackendPort {
       .then(() => mux.greet())
       .then(
         () => mux.request(peer, request, ending),
-        (error: unknown) => ending.fail(codeOf(error)),
+        (error: unknown) => ending.fail(codeOf(error), saidBy(error)),
       );
   }
 

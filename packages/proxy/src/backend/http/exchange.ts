@@ -1,8 +1,11 @@
 import { once } from 'node:events';
+import { addAbortSignal } from 'node:stream';
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { MAX_LINE_BYTES } from '../stdio/line-reader.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
+import { MAX_READ, refusalText } from './refusal-text.ts';
 import { isStream, leave, type Upstream } from './upstream.ts';
 
 export interface Exchange {
@@ -22,7 +25,17 @@ export interface Reply {
   messages(): AsyncGenerator<ServerEvent, void, undefined>;
   /** Leaves the body. */
   drop(): void;
+  /** What it is where no answer was in it, and how that is told; once the body was read. */
+  failure(): readonly [Code, string?];
+  /** Reads what a refusal begins with, in a second at most, and leaves the rest; for a body in which no answer is due. Never rejects. */
+  readRefusal(): Promise<void>;
 }
+
+/** The server will not do this for whoever asks (RFC 9110 §15.5.4). */
+const FORBIDDEN = 403;
+const REFUSAL_WITHIN_MS = 1_000;
+/** What was sent that is no secret of anybody. */
+const PLAIN = /^(?:accept|content-type|last-event-id|mcp-.*)$/iu;
 
 /**
  * One request of MCP over HTTP. Waits for the head as long as it takes. Fails with the system's own error, or as
@@ -33,13 +46,45 @@ export async function exchange(url: URL, { via, ...asked }: Exchange): Promise<R
     via === undefined ? await askAlone(url, asked) : await via.send(url, { headers: {}, ...asked }).reply;
   // What fails later is told by whoever reads the body.
   incoming.on('error', () => {});
+  const { statusCode: status = 0 } = incoming;
+  let first = '';
+  const secrets = (): readonly string[] => [
+    ...Object.entries(asked.headers ?? {}).flatMap(([name, value]) =>
+      PLAIN.test(name) ? [] : [String(value)],
+    ),
+    ...(via?.shown ?? []),
+  ];
   return {
-    status: incoming.statusCode ?? 0,
+    status,
     header(name) {
       const value = incoming.headers[name];
       return Array.isArray(value) ? value[0] : value;
     },
-    messages: () => messagesOf(incoming),
+    async *messages() {
+      for await (const event of messagesOf(incoming)) {
+        if (status === FORBIDDEN) first ||= event.data;
+        yield event;
+      }
+    },
+    failure() {
+      if (status === FORBIDDEN) return ['proxy/server-refused', refusalText(first, secrets())];
+      return [status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway'];
+    },
+    async readRefusal() {
+      if (status !== FORBIDDEN || isStream(incoming)) {
+        leave(incoming);
+        return;
+      }
+      try {
+        const late = AbortSignal.timeout(REFUSAL_WITHIN_MS);
+        for await (const piece of addAbortSignal(late, incoming.setEncoding('utf8'))) {
+          first += String(piece);
+          if (first.length > MAX_READ) break;
+        }
+      } catch {
+        // What it had said until then is told.
+      }
+    },
     drop: () => leave(incoming),
   };
 }
@@ -68,19 +113,38 @@ async function askAlone(
   return incoming;
 }
 
+/** So much white space at most may stand before what tells what a body is. */
+const MAX_LEADING = 1_024;
+
+/** What a body begins with tells what it is where its type does not, or is wrong. */
 async function* messagesOf(incoming: IncomingMessage): AsyncGenerator<ServerEvent, void, undefined> {
   incoming.setEncoding('utf8');
-  if (isStream(incoming)) {
-    const reader = new EventReader();
-    for await (const piece of incoming) yield* reader.push(String(piece));
-    return;
-  }
+  let reader: EventReader | undefined;
+  let isKnown = false;
   let text = '';
   for await (const piece of incoming) {
+    if (reader !== undefined) {
+      yield* reader.push(String(piece));
+      continue;
+    }
     text += String(piece);
+    if (!isKnown) {
+      const start = text.slice(0, MAX_LEADING);
+      isKnown = start.length === MAX_LEADING || /\S/u.test(start);
+      if (isKnown && isEventStream(start, incoming)) {
+        reader = new EventReader();
+        yield* reader.push(text.replace(/^\uFEFF/u, ''));
+        text = '';
+      }
+    }
     if (text.length > MAX_LINE_BYTES) {
       throw new SkepError('bridge/unreadable', { message: 'the server sent a message that is too large' });
     }
   }
-  if (text !== '') yield { id: undefined, data: text };
+  if (text !== '') yield { id: undefined, data: text.replace(/^\uFEFF/u, '') };
+}
+
+function isEventStream(start: string, incoming: IncomingMessage): boolean {
+  if (/^\s*[[{]/u.test(start)) return false;
+  return isStream(incoming) || /^\uFEFF?(?:event|data|id|retry)?:/u.test(start);
 }

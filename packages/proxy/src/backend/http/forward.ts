@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { tellAnswer, type AnswerHook, type Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
+import { bodyInTrace } from '../../call/tell-trace.ts';
 import { idOf, type JsonObject, type Message } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { mayRefuse, readRefusal, whenRefused, type CarryOver, type WhenRefused } from '../modern/refusal.ts';
@@ -15,6 +16,7 @@ import { endpointPath, type Front, type Health, type HttpBackend } from '../back
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import type { BackendPort } from '../port.ts';
 import { principalOf } from '../../call/principal.ts';
+import { Asking, limitOf } from './asking.ts';
 import { EndpointEvents } from './endpoint-event.ts';
 import { towardsBackend, towardsClient } from './hop-headers.ts';
 import { shownIn } from './shown-in.ts';
@@ -23,7 +25,7 @@ import { readAlong } from './answer-reader.ts';
 import { relay } from './relay.ts';
 import { SessionOwners } from './session-owners.ts';
 import { endpointFor, leadsElsewhere, locationFor, withoutQuery, type Asked } from './told-address.ts';
-import { isStream, leave, MAX_REPEATED_BYTES, type Sent, type Upstream } from './upstream.ts';
+import { isStream, leave, type Upstream } from './upstream.ts';
 
 interface ForwardOptions extends AddressSettings {
   readonly backend: HttpBackend;
@@ -36,6 +38,7 @@ interface ForwardOptions extends AddressSettings {
   readonly signedIn: boolean;
   readonly log: Log;
   readonly clock: Clock;
+  readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
 }
 
@@ -134,7 +137,7 @@ export class Forward implements Front {
     if (call.target === '') refuse(res, 'proxy/no-route');
     else if (!this.#isTheirs(call)) refuse(res, 'proxy/session-unknown', { id });
     else if (this.#hasEnded) refuse(res, 'proxy/backend-away', { id });
-    else await this.#send(call, await call.readBody());
+    else await this.#send(call, await bodyInTrace(call));
   };
 
   /** Ends the replies to GET: such a stream has no end of its own. */
@@ -160,7 +163,7 @@ export class Forward implements Front {
     // A server that puts the prefix before the address of its stream and one whose path begins so look the same here.
     const told = isSse ? '' : prefix;
     const towards = towardsBackend(req, backend, { trustProxyHeaders, prefix: told });
-    const headers = { ...towards, ...shownIn(call.credentials) };
+    const headers = call.credentials === undefined ? towards : { ...towards, ...shownIn(call.credentials) };
     // What is packed cannot be looked into.
     if (isSse) delete headers['accept-encoding'];
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
@@ -181,41 +184,24 @@ export class Forward implements Front {
       answerHooks: call.answerHooks,
       opening: isOpening ? { url, body: body.toString('utf8') } : undefined,
     };
-    const isKnown = session !== undefined && this.#sessions.has(session);
-    const canRepeat = method === 'POST' && isKnown && body.length <= MAX_REPEATED_BYTES;
-    let held: Buffer | undefined = body;
-    let name = session;
-    const ask = (): Sent => {
-      name = session && this.#sessions.nameOf(session);
-      const named = name === undefined ? headers : { ...headers, 'mcp-session-id': name };
-      return this.#upstream.send(url, { method, path, headers: named, body: held });
-    };
-    const sent = ask();
-    if (!canRepeat) held = undefined;
-    let current = sent;
-    const end = (): void => current.abort();
+    const asking = new Asking(
+      { url, path, method, headers, body, session, ...limitOf(call, this.#options) },
+      { upstream: this.#upstream, sessions: this.#sessions, clock: this.#options.clock },
+      {
+        answered: (reply) => {
+          if (pending.refused !== undefined && mayRefuse(reply)) void this.#mayBeRefused(reply, pending);
+          else this.#relay(reply, pending);
+        },
+        failed: (error) => this.#failed(pending, error),
+      },
+    );
+    const end = (): void => asking.abort();
     if (method === 'GET') this.#streams.add(end);
-    res.once('close', () => {
+    res.on('close', () => {
       this.#streams.delete(end);
       if (!res.writableFinished) end();
     });
-    const answered = canRepeat
-      ? sent.reply.then(async (reply) => {
-          if (reply.statusCode !== 404 || session === undefined || name === undefined) return reply;
-          if (!(await this.#sessions.again(session, name, headers))) return reply;
-          leave(reply);
-          current = ask();
-          return current.reply;
-        })
-      : sent.reply;
-    answered.then(
-      (reply) => {
-        if (pending.refused !== undefined && mayRefuse(reply)) void this.#mayBeRefused(reply, pending);
-        else this.#relay(reply, pending);
-      },
-      (error: unknown) => this.#failed(pending, error),
-    );
-    return sent.taken;
+    return asking.taken;
   }
 
   /** Clients ask for one path nearly always. */
@@ -371,10 +357,15 @@ export class Forward implements Front {
 
   #failed({ res, id }: Pending, error: unknown): void {
     if (res.destroyed || res.writableEnded) return;
-    this.#reachable = false;
-    this.#log.warn({ err: error }, 'the backend gave no answer that can be passed on');
+    const isLate = hasCode(error, 'proxy/timeout');
+    // One call that takes long says nothing of the others.
+    if (!isLate) this.#reachable = false;
+    this.#log.warn(
+      { err: error },
+      isLate ? 'a call was not answered in time' : 'the backend gave no answer that can be passed on',
+    );
     if (res.headersSent) res.destroy();
-    else refuse(res, 'proxy/bad-gateway', { id });
+    else refuse(res, isLate ? error.code : 'proxy/bad-gateway', { id });
   }
 }
 

@@ -28,7 +28,11 @@ export const FORWARDED: ReadonlySet<string> = new Set([
 /** What nearly all connections name, and is dropped anyway. */
 const USUAL = new Set(['keep-alive', 'close']);
 
-function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders {
+function kept(
+  headers: IncomingHttpHeaders,
+  dropped: ReadonlySet<string>,
+  cors: 'with' | 'without',
+): OutgoingHttpHeaders {
   const { connection } = headers;
   const named =
     connection === undefined || USUAL.has(connection)
@@ -37,7 +41,8 @@ function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): Ou
   const passed: OutgoingHttpHeaders = {};
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (value === undefined || HOP_BY_HOP.has(name) || named?.has(name) || drop(name)) continue;
+    if (value === undefined || dropped.has(name) || named?.has(name)) continue;
+    if (cors === 'without' && name.startsWith('access-control-')) continue;
     passed[name] = value;
   }
   return passed;
@@ -48,6 +53,10 @@ const OWN_TO_CLIENTS = new Set(['authorization', 'cookie', 'origin', 'referer'])
 /** What a server elsewhere says of its own address would send clients past the proxy. */
 const OWN_TO_REMOTES = new Set(['alt-svc', 'set-cookie', 'strict-transport-security', 'www-authenticate']);
 
+const OF_CLIENTS = new Set([...HOP_BY_HOP, ...FORWARDED, 'host', 'expect']);
+const OF_CLIENTS_AFAR = new Set([...OF_CLIENTS, ...OWN_TO_CLIENTS]);
+const OF_REMOTES = new Set([...HOP_BY_HOP, ...OWN_TO_REMOTES]);
+
 /** The client's headers as the backend gets them (docs/behaviour/proxy.md#forwarding). */
 export function towardsBackend(
   { headers, socket }: IncomingMessage,
@@ -57,11 +66,7 @@ export function towardsBackend(
   const before = trustProxyHeaders ? headers['x-forwarded-for'] : undefined;
   const client = socket.remoteAddress ?? 'unknown';
   const isFar = remote !== undefined;
-  const passed = kept(
-    headers,
-    (name) =>
-      FORWARDED.has(name) || name === 'host' || name === 'expect' || (isFar && OWN_TO_CLIENTS.has(name)),
-  );
+  const passed = kept(headers, isFar ? OF_CLIENTS_AFAR : OF_CLIENTS, 'with');
   passed['host'] = target.host;
   passed['x-forwarded-for'] = before === undefined ? client : `${String(before)}, ${client}`;
   if (headers.host !== undefined && !isFar) passed['x-forwarded-host'] = headers.host;
@@ -79,10 +84,7 @@ export function towardsClient(
   { remote }: HttpBackend,
   ownVary: unknown,
 ): OutgoingHttpHeaders {
-  const passed = kept(
-    headers,
-    (name) => name.startsWith('access-control-') || (remote !== undefined && OWN_TO_REMOTES.has(name)),
-  );
+  const passed = kept(headers, remote === undefined ? HOP_BY_HOP : OF_REMOTES, 'without');
   if (typeof ownVary === 'string')
     passed['vary'] = headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}`;
   return passed;

@@ -178,8 +178,7 @@ export class HttpLink implements Link {
       }
       last = (await this.#hear(more, id)) ?? last;
     }
-    if (id !== undefined)
-      this.#options.onFailed(id, reply.status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
+    if (id !== undefined) this.#options.onFailed(id, ...reply.failure());
   }
 
   #isWaiting(id: string | undefined): boolean {

@@ -72,10 +72,10 @@ export class ModernPosts {
       const repeated = peer?.headers ?? this.#repeated.headersFor(request);
       const reply = await this.#send(request, signal, repeated).finally(() => waiting(-text.length));
       const isOwn = method === 'tools/call' && peer?.headers === undefined;
-      const status = await (isOwn && reply.status === 400
+      const last = await (isOwn && reply.status === 400
         ? this.#again(request, reply, { signal, repeated })
         : this.#hear(reply, request));
-      onFailed(id, status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway');
+      onFailed(id, ...last.failure());
     } catch (error) {
       if (!cancelling.signal.aborted) failed(id, error);
     } finally {
@@ -89,14 +89,14 @@ export class ModernPosts {
     return exchange(url, { method: 'POST', headers, body: request.text, signal, via });
   }
 
-  /** Hands on the messages of a reply, which ends with the status that it had. */
-  async #hear(reply: Reply, { id, method }: Request): Promise<number> {
+  /** Hands on the messages of a reply, and gives that back. */
+  async #hear(reply: Reply, { id, method }: Request): Promise<Reply> {
     for await (const { name = 'message', data } of reply.messages()) {
       if (name !== 'message' || data === '') continue;
       if (method === LIST) this.#learn(readResponse(data));
       this.#options.onLine(data, id);
     }
-    return reply.status;
+    return reply;
   }
 
   /** A call that was refused for want of headers was not made; with those that its tool wants it is made once more. */
@@ -104,7 +104,7 @@ export class ModernPosts {
     request: Request,
     refused: Reply,
     { signal, repeated }: { readonly signal: AbortSignal; readonly repeated: Repeated },
-  ): Promise<number> {
+  ): Promise<Reply> {
     let refusal: string | undefined;
     for await (const { name = 'message', data } of refused.messages()) {
       if (name !== 'message' || data === '') continue;
@@ -113,11 +113,11 @@ export class ModernPosts {
       else this.#options.onLine(data, request.id);
       if (answer) break;
     }
-    if (refusal === undefined) return refused.status;
+    if (refusal === undefined) return refused;
     const wanted = await this.#wantedOf(request, repeated);
     if (wanted !== undefined) return this.#hear(await this.#send(request, signal, wanted), request);
     this.#options.onLine(refusal, request.id);
-    return refused.status;
+    return refused;
   }
 
   /** The headers that a call wants instead of those; undefined where nobody knows of others. */

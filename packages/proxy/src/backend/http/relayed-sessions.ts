@@ -10,6 +10,7 @@ const MAX_SESSIONS = 4_096;
 /** A longer `initialize` is not kept. */
 export const MAX_OPENING_BYTES = 16 * 1024;
 const BEGIN_WITHIN_MS = 10_000;
+const SEEN_EVERY_MS = 1_000;
 
 /** The `initialize` that began a session; who sent it shows that anew with the request that the server did not know. */
 export interface Opening {
@@ -47,14 +48,18 @@ export class RelayedSessions {
   /** Those that have not been asked after for as long as a session lives are forgotten. */
   has(id: string): boolean {
     const { clock, sessionTtlMs } = this.#keeping;
+    const now = clock.elapsed();
     for (const [old, { lastSeen }] of this.#known) {
-      if (clock.elapsed() - lastSeen <= sessionTtlMs) break;
+      if (now - lastSeen <= sessionTtlMs) break;
       this.#known.delete(old);
     }
     const known = this.#known.get(id);
     if (known === undefined) return false;
+    // One that is asked after with every call is not written down with each.
+    if (now - known.lastSeen < Math.min(SEEN_EVERY_MS, sessionTtlMs / 2)) return true;
+    known.lastSeen = now;
     this.#known.delete(id);
-    this.#known.set(id, Object.assign(known, { lastSeen: clock.elapsed() }));
+    this.#known.set(id, known);
     return true;
   }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ProvingTokenSource, SignInState } from '@skep/auth/sign-in/port.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { silentLog } from '@skep/core/log/log.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../../doubles/http-client.ts';
@@ -52,7 +53,12 @@ class ScriptedToken implements RemoteToken {
 
   readonly state = (): SignInState => this.is;
   readonly follow = (tell: (state: SignInState) => void): void => void (this.#tell = tell);
-  readonly lacking = (...said: string[]): void => void this.lacks.push(...said);
+  readonly lacking = async (...said: string[]): Promise<string | undefined> => {
+    this.lacks.push(...said);
+    if (this.next !== undefined) this.current = this.next;
+    return this.next;
+  };
+
   keeps: Promise<void> = Promise.resolve();
   readonly close = (): Promise<void> => {
     this.isClosed = true;
@@ -192,6 +198,14 @@ describe('a server elsewhere that somebody has signed in to', () => {
     expect(answer.headers['www-authenticate']).toBeUndefined();
     expect(token.lacks).toEqual(['one', challenge]);
     expect(token.refusals).toEqual([]);
+    expect(far.requests).toHaveLength(1);
+    token.next = 'two';
+    expect((await ask(proxy.url, POST)).status).toBe(403);
+    expect(far.requests.slice(1).map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer one',
+      'Bearer two',
+    ]);
+    expect(token.lacks).toHaveLength(4);
   });
 
   test.each([
@@ -209,6 +223,20 @@ describe('a server elsewhere that somebody has signed in to', () => {
     expect(JSON.parse(answer.text)).toEqual({ jsonrpc: '2.0', id: 7, error: { code: -32000, message } });
     expect(far.requests).toEqual([]);
   }); // prettier-ignore
+
+  test('is not asked, and few lines say so, however many call', async () => {
+    await using far = await elsewhere();
+    const token = new ScriptedToken();
+    token.fails = new SkepError('auth/unavailable');
+    const said: string[] = [];
+    const log = { ...silentLog, warn: (_fields: object, message: string) => void said.push(message) };
+    log.child = () => log;
+    await using proxy = await runningProxy({ backend: far.at('/mcp', { token }) }, { log });
+    await Promise.all(Array.from({ length: 30 }, () => ask(proxy.url, POST)));
+    await proxy.close();
+    expect(said).toHaveLength(11);
+    expect(said.at(-1)).toBe('more of the same within a minute');
+  });
 
   test('is as its token is, until the token is good again', async () => {
     await using far = await elsewhere(wants('two'));

@@ -1,8 +1,8 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Credentials } from '../../call/call.ts';
 import type { Link, LinkEvents } from '../link.ts';
-import type { PortState } from '../port.ts';
+import { failureWith, type PortState } from '../port.ts';
 import { exchange, type Exchange, type Reply } from './exchange.ts';
 import { shownIn } from './shown-in.ts';
 import type { Upstream } from './upstream.ts';
@@ -45,7 +45,10 @@ export class SseLink implements Link {
     return this.#state;
   }
 
-  /** Rejects with `proxy/bad-gateway` when the server gives no such stream, or names an endpoint that is not its own. */
+  /**
+   * Rejects with `proxy/bad-gateway` when the server gives no such stream, or names an endpoint that is not its own, with
+   * `proxy/server-refused` when it refuses to.
+   */
   async attach(): Promise<void> {
     const late = this.#options.clock.after(ENDPOINT_WITHIN_MS, () => this.#over());
     try {
@@ -56,13 +59,13 @@ export class SseLink implements Link {
         headers: { Accept: 'text/event-stream', ...shownIn(this.#options.credentials()) },
         signal: this.#ending.signal,
       });
-      if (reply.status !== 200) throw new SkepError('proxy/bad-gateway');
+      if (reply.status !== 200) throw await failureOf(reply);
       void this.#hear(reply);
       this.#to = await this.#endpoint.promise;
       this.#state = 'attached';
     } catch (cause) {
       this.close();
-      throw new SkepError('proxy/bad-gateway', { cause });
+      throw hasCode(cause, 'proxy/server-refused') ? cause : new SkepError('proxy/bad-gateway', { cause });
     } finally {
       late.cancel();
     }
@@ -102,9 +105,12 @@ export class SseLink implements Link {
     try {
       const { upstream: via } = this.#options;
       const reply = await exchange(to, { method: 'POST', ...sent, signal: this.#ending.signal, via });
-      reply.drop();
+      const isRefused = reply.status >= 300 && reply.status !== 404;
+      // What comes next does not wait until a refusal is read, and nobody waits for that of a notification.
+      if (isRefused && id !== undefined) void failureOf(reply).then((error) => this.#failed(id, error));
+      else reply.drop();
+      if (isRefused && id === undefined) this.#failed(id, new SkepError('proxy/bad-gateway'));
       if (reply.status === 404) this.#over();
-      else if (reply.status >= 300) this.#failed(id, new SkepError('proxy/bad-gateway'));
     } catch (error) {
       this.#failed(id, error);
     } finally {
@@ -115,7 +121,9 @@ export class SseLink implements Link {
   #failed(id: string | undefined, error: unknown): void {
     if (this.#ending.signal.aborted) return;
     this.#options.log.warn({ err: error }, 'the server did not take a message');
-    if (id !== undefined) this.#options.onFailed(id, 'proxy/bad-gateway');
+    if (id === undefined) return;
+    if (hasCode(error, 'proxy/server-refused')) this.#options.onFailed(id, error.code, error.message);
+    else this.#options.onFailed(id, 'proxy/bad-gateway');
   }
 
   async #hear(reply: Reply): Promise<void> {
@@ -144,4 +152,11 @@ export class SseLink implements Link {
     this.close();
     this.#options.onBroken();
   }
+}
+
+/** Why the server did not do it. Never rejects. */
+async function failureOf(reply: Reply): Promise<SkepError> {
+  await reply.readRefusal();
+  const [code, said] = reply.failure();
+  return failureWith(code === 'proxy/server-refused' ? code : 'proxy/bad-gateway', said);
 }

@@ -13,6 +13,7 @@ import { trustedWith } from '@skep/core/fetch/ca-bundle.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { HttpBackend } from '../backend.ts';
+import { endWith } from './end-with.ts';
 
 /** A connection that idles longer may be ended by its server just as the next request is sent. */
 const IDLE_MS = 4_000;
@@ -27,6 +28,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 /** A larger body is not held until its answer has come, and so never sent again. */
 export const MAX_REPEATED_BYTES = 64 * 1024;
 const MAX_LEFT_BYTES = 64 * 1024;
+const NONE = {};
 
 export interface Outgoing {
   readonly method: string;
@@ -54,12 +56,16 @@ export interface Sent {
  */
 export class Upstream {
   readonly #remote: HttpBackend['remote'];
+  /** What its person gave, by names in lower case. */
+  readonly #own: Record<string, string> = Object.create(null);
   readonly #closing = new AbortController();
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
 
   readonly #clock: Pick<Clock, 'sleep'>;
   readonly #heard: (status: number) => void;
   #isKnown = false;
+  /** The token that the server was shown last. */
+  #token = '';
 
   /** `heard` is told the status of each answer. */
   constructor(
@@ -70,6 +76,7 @@ export class Upstream {
     this.#clock = clock;
     this.#heard = heard;
     this.#remote = remote;
+    for (const [name, value] of Object.entries(remote?.headers ?? {})) this.#own[name.toLowerCase()] = value;
     const pool = { keepAlive: true, scheduling: 'lifo', timeout: IDLE_MS, maxFreeSockets: MAX_IDLE } as const;
     const guard = remote && !remote.allowPrivate ? { lookup: guardedLookup() } : {};
     const trusted = remote?.ca === undefined ? {} : { ca: trustedWith(remote.ca) };
@@ -92,32 +99,33 @@ export class Upstream {
       current?.destroy();
     };
     const taken = Promise.withResolvers<void>();
-    const shown = this.#withOwn(headers, given);
     const isHeld = this.#remote !== undefined && Buffer.byteLength(given ?? '') <= MAX_REPEATED_BYTES;
     const attempt: Attempt = (url, authorization) => {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       if (isOver || signal?.aborted === true) throw new SkepError('proxy/client-gone');
       // An address in the URL is never looked up, so the guard does not see it.
       if (this.#remote?.allowPrivate === false) checkHost(url);
-      const all = authorization === undefined ? shown : { ...shown, ...authorization };
-      current = this.#request(url, { method, path: url === first ? path : undefined, headers: all });
+      const way = wayTo(url);
+      const list = this.#listed(way, { headers, body, authorization });
+      current = this.#request(way, { method, path: url === first ? path : undefined, headers: list });
       let isAnswered = false;
-      current.on('error', reject).once('response', (reply) => {
+      // Each of these is told once, which `once` would look after at a cost that shows.
+      current.on('error', reject).on('response', (reply) => {
         isAnswered = true;
         // What fails later is told by whoever reads the body.
         reply.on('error', () => {});
         resolve(reply);
       });
       // Nobody asked for another protocol, so there is no answer in it.
-      current.once('upgrade', (_reply, socket) => void socket.destroy());
-      current.once('close', () => {
+      current.on('upgrade', (_reply, socket) => void socket.destroy());
+      current.on('close', () => {
         signal?.removeEventListener('abort', abort);
         // An error takes longer to make than all else that is done for a short answer.
         if (isAnswered) taken.resolve();
         else reject(unanswered());
       });
       signal?.addEventListener('abort', abort);
-      current.end(body, (error?: unknown) => {
+      endWith(current, body, (error?: unknown) => {
         // What did not get through may be sent again.
         if (error !== undefined && error !== null) return;
         taken.resolve();
@@ -128,17 +136,24 @@ export class Upstream {
     // The connection had ended before the server saw this; what changes something is not sent twice.
     const isStale = (error: unknown): boolean =>
       method !== 'POST' && current?.reusedSocket === true && hasReset(error);
-    const answered = this.#signedIn({ method, canRepeat: isHeld }, (show) =>
-      this.#followed(first, isHeld, async (url) => {
-        const authorization = show && (await show(url));
-        return this.#reached(() => attempt(url, authorization), isStale, { quiet, signal });
-      }),
+    const reached = (url: URL, authorization: Shown): Promise<IncomingMessage> =>
+      this.#reached(() => attempt(url, authorization), isStale, { quiet, signal });
+    const answered =
+      this.#remote === undefined
+        ? reached(first, undefined)
+        : this.#signedIn({ method, canRepeat: isHeld }, (show) =>
+            this.#followed(first, isHeld, async (url) => reached(url, show && (await show(url)))),
+          );
+    const reply = answered.then(
+      (answer) => {
+        if (!quiet) this.#heard(answer.statusCode ?? 0);
+        return answer;
+      },
+      (error: unknown) => {
+        taken.resolve();
+        throw error;
+      },
     );
-    const reply = answered.then((answer) => {
-      if (!quiet) this.#heard(answer.statusCode ?? 0);
-      return answer;
-    });
-    reply.catch(() => taken.resolve());
     return { taken: taken.promise, reply, abort };
   }
 
@@ -156,13 +171,16 @@ export class Upstream {
     const show: Show = async (url) => {
       const headers = await source.headersFor({ method, url });
       token = headers['authorization']?.split(' ')[1] ?? '';
+      this.#token = token;
       return headers;
     };
     const reply = await ask(show);
     const { 'www-authenticate': challenge, 'dpop-nonce': nonce } = reply.headers;
-    if (reply.statusCode === 403 && challenge !== undefined) source.lacking(token, challenge);
-    if (reply.statusCode !== 401) return reply;
-    const next = await source.refused(token, challenge, typeof nonce === 'string' ? nonce : undefined);
+    const isLacking = reply.statusCode === 403 && challenge !== undefined;
+    if (reply.statusCode !== 401 && !isLacking) return reply;
+    const next = isLacking
+      ? await source.lacking(token, challenge)
+      : await source.refused(token, challenge, typeof nonce === 'string' ? nonce : undefined);
     if (next === undefined || !canRepeat) return reply;
     leave(reply);
     return ask(show);
@@ -210,6 +228,11 @@ export class Upstream {
     }
   }
 
+  /** Values that the server is shown beside what a client sends: no client may hear them from it. */
+  get shown(): readonly string[] {
+    return [...Object.values(this.#own), this.#token];
+  }
+
   /** Ends the connections that are kept; what is under way ends by itself. Idempotent. */
   close(): void {
     this.#closing.abort(new SkepError('proxy/shutting-down'));
@@ -219,33 +242,55 @@ export class Upstream {
   }
 
   #request(
-    url: URL,
-    { method, path, headers }: Pick<Outgoing, 'method' | 'headers'> & { readonly path: string | undefined },
-  ): ClientRequest {
-    const way = wayTo(url);
-    // Node writes a list as it is; an object is looked through and copied first.
-    const list: unknown[] = [];
-    for (const name of Object.keys(headers)) if (name !== 'host') list.push(name, headers[name]);
-    list.push('host', way.host);
-    const options = {
-      hostname: way.hostname,
-      port: way.port,
-      path: path ?? way.path,
+    { isSecure, hostname, port, path: ownPath }: Way,
+    {
       method,
-      headers: list as readonly string[],
-    };
-    return way.isSecure
+      path,
+      headers,
+    }: {
+      readonly method: string;
+      readonly path: string | undefined;
+      readonly headers: readonly string[];
+    },
+  ): ClientRequest {
+    const options = { hostname, port, path: path ?? ownPath, method, headers };
+    return isSecure
       ? httpsRequest({ ...options, agent: this.#agents.https })
       : httpRequest({ ...options, agent: this.#agents.http });
   }
 
-  /** What the person gave stands for what a client sends of that name. */
-  #withOwn(headers: OutgoingHttpHeaders, body: Outgoing['body']): OutgoingHttpHeaders {
-    const all: OutgoingHttpHeaders = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-    for (const [name, value] of Object.entries(headers))
-      if (value !== undefined) all[name.toLowerCase()] = value;
-    for (const [name, value] of Object.entries(this.#remote?.headers ?? {})) all[name.toLowerCase()] = value;
-    return all;
+  /**
+   * Names and values in turns: Node writes a list as it is; an object is looked through and copied first. What the person gave
+   * stands for what a client sends of that name, and a token for both.
+   */
+  #listed(
+    { host }: Way,
+    {
+      headers,
+      body,
+      authorization = NONE,
+    }: Pick<Outgoing, 'headers' | 'body'> & { readonly authorization: Shown },
+  ): readonly string[] {
+    const list: unknown[] = ['host', host];
+    const own = this.#own;
+    // Most servers are shown nothing but what a client sends.
+    const hasOther = this.#remote !== undefined || authorization !== NONE;
+    let hasLength = body === undefined;
+    for (const given of Object.keys(headers)) {
+      const name = given.toLowerCase();
+      const value = headers[given];
+      if (value === undefined || name === 'host') continue;
+      if (hasOther && (name in own || Object.hasOwn(authorization, name))) continue;
+      hasLength ||= name === 'content-length';
+      list.push(name, value);
+    }
+    if (hasOther) {
+      for (const name of Object.keys(own))
+        if (!Object.hasOwn(authorization, name)) list.push(name, own[name]);
+      for (const name of Object.keys(authorization)) list.push(name, authorization[name]);
+    }
+    if (!hasLength) list.push('content-length', Buffer.byteLength(body ?? ''));
+    return list as readonly string[];
   }
 }
 

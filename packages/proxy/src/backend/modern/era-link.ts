@@ -55,14 +55,14 @@ export class EraLink implements Link {
         this.#forget();
         options.onBroken();
       },
-      onFailed: (id, code) => {
+      onFailed: (id, code, said) => {
         if (id === PROBE_ID) this.#probe?.resolve('legacy');
         if (id === this.#opening?.id) {
           if (this.#opening.isRefused) return;
           this.#opened();
         }
         const known = this.#family === 'modern' ? this.#legacySide.failed(id) : id;
-        if (known !== undefined) options.onFailed(known, code);
+        if (known !== undefined) options.onFailed(known, code, said);
       },
       isWaiting: (id) => (id === PROBE_ID ? this.#probe !== undefined : options.isWaiting(id)),
     });

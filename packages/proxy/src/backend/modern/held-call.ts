@@ -122,9 +122,9 @@ export class HeldCall implements Waiter {
     this.#say((waiter, id) => waiter.finish(modernReply(withId(reply, id), method)));
   }
 
-  fail(code: Code): void {
+  fail(code: Code, said?: string): void {
     this.#options.over(this);
-    this.#say((waiter) => waiter.fail(code));
+    this.#say((waiter) => waiter.fail(code, said));
   }
 
   #pass(message: Message): void {

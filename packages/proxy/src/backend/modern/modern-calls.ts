@@ -13,7 +13,7 @@ import {
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { RepeatedArguments } from '../../message/param-headers.ts';
-import { DEAF, told, type BackendPort, type Peer, type Waiter } from '../port.ts';
+import { DEAF, saidBy, told, type BackendPort, type Peer, type Waiter } from '../port.ts';
 import { oldestOfMost } from './give-way.ts';
 import { HeldCall, type Asking } from './held-call.ts';
 import { Listens } from './listens.ts';
@@ -66,7 +66,7 @@ export class ModernCalls {
         else if (met.era === 'modern') this.#asIs(asking);
         else this.#translated(asking, met.agreed);
       },
-      (error: unknown) => asking.waiter.fail(codeOf(error)),
+      (error: unknown) => asking.waiter.fail(codeOf(error), saidBy(error)),
     );
   }
 
@@ -82,7 +82,7 @@ export class ModernCalls {
         this.#repeated.learn(reply);
         waiter.finish(reply);
       },
-      fail: (code) => waiter.fail(code),
+      fail: (code, said) => waiter.fail(code, said),
     };
   }
 
@@ -202,7 +202,7 @@ function once(waiter: Waiter, then: () => void): Waiter {
       if (!isOver) waiter.send(message);
     },
     finish: (reply) => end(() => waiter.finish(reply)),
-    fail: (code) => end(() => waiter.fail(code)),
+    fail: (code, said) => end(() => waiter.fail(code, said)),
   };
 }
 

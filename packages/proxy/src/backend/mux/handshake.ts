@@ -99,9 +99,9 @@ export class Handshake {
 
   #waiter(waiting: Set<Newcomer>, asked: string | undefined): Waiter {
     const isCurrent = (): boolean => this.#waiting === waiting;
-    const fail = (code: Code): void => {
+    const fail = (code: Code, said?: string): void => {
       if (isCurrent()) this.reset();
-      for (const newcomer of waiting) newcomer.fail(code);
+      for (const newcomer of waiting) newcomer.fail(code, said);
     };
     return {
       carries: false,

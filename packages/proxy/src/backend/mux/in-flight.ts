@@ -79,7 +79,7 @@ export class InFlight {
       request: { id: clientId, method },
       waiter,
       token,
-      timer: this.#options.clock.after(this.#patience(method), () => this.#expire(flight)),
+      timer: this.#options.clock.after(patienceFor(method, this.#options), () => this.#expire(flight)),
       // What is listened to has no end.
       holds: method === METHODS.listen ? 1 : 0,
     };
@@ -163,12 +163,6 @@ export class InFlight {
     return this.#flights.filter((flight) => flight !== undefined).sort((a, b) => a.number - b.number);
   }
 
-  /** A server is asked once, and may take longer to start than any call of it may. */
-  #patience(method: string): number {
-    const { timeoutMs } = this.#options;
-    return method === METHODS.initialize ? Math.max(timeoutMs, HANDSHAKE_MS) : timeoutMs;
-  }
-
   #count(peer: Peer, change: number): void {
     this.#size += change;
     if (peer.kind !== 'proxy') peer.unanswered += change;
@@ -182,6 +176,14 @@ export class InFlight {
   #expire(flight: Flight): void {
     if (flight.holds === 0 && this.take(flight.id) !== undefined) this.#options.onExpired(flight);
   }
+}
+
+/** Milliseconds. A server is asked once to begin, and may take longer to start than any call of it may. */
+export function patienceFor(
+  method: string | undefined,
+  { timeoutMs }: Pick<InFlightOptions, 'timeoutMs'>,
+): number {
+  return method === METHODS.initialize ? Math.max(timeoutMs, HANDSHAKE_MS) : timeoutMs;
 }
 
 function isOfProxy({ kind }: Peer): boolean {

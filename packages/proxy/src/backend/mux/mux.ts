@@ -27,6 +27,7 @@ import { rawAt } from '@skep/core/json/scan.ts';
 import type { Link, OpenLink } from '../link.ts';
 import {
   awaited,
+  failureWith,
   DEAF,
   SELF,
   told,
@@ -89,7 +90,7 @@ export class Mux implements BackendPort {
       onAttachedAgain: () => {
         if (this.#greets) this.greet().catch((err: unknown) => log.warn({ err }, 'the greeting failed'));
       },
-      onFailed: (id, code) => this.#inFlight.take(id)?.waiter.fail(code),
+      onFailed: (id, code, said) => this.#inFlight.take(id)?.waiter.fail(code, said),
       isWaiting: (id) => this.#inFlight.get(id) !== undefined,
     });
     this.#inFlight = new InFlight({
@@ -195,7 +196,7 @@ export class Mux implements BackendPort {
           return undefined;
         },
         refuse: () => resolve(undefined),
-        fail: (code) => reject(new SkepError(code)),
+        fail: (code, said) => reject(failureWith(code, said)),
       });
     });
   }
