@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { ReadBody } from '../message/body-message.ts';
 import type { Message, RequestHead, Response } from '../message/json-rpc.ts';
 import type { SentBody } from './sent-body.ts';
 import type { RequestTarget } from './target.ts';
@@ -58,6 +59,8 @@ export interface Call {
   readonly path: string;
   /** Reads the whole body once and keeps it; rejects with `proxy/body-too-large`. Written by `body-limit`. */
   readBody: () => Promise<Buffer>;
+  /** What a step has read of the body, so that the next one that asks for the message in the same bytes need not. */
+  read: ReadBody | undefined;
   identity: Identity | undefined;
   /** Whoever hosts the proxy asks, and no client of it (`Proxy.pass`). */
   isOwn: boolean;
@@ -98,6 +101,7 @@ export function newCall(
     target,
     path: query === -1 ? target : target.slice(0, query),
     readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
+    read: undefined,
     identity: undefined,
     isOwn: false,
     bearer: undefined,

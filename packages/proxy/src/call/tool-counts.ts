@@ -76,7 +76,7 @@ class CountedCall {
 function watch(call: Call, counted: CountedCall): void {
   const { res } = call;
   call.answerHooks.push((answer) => counted.count(knownBy(answer)));
-  res.once('close', () => {
+  res.on('close', () => {
     // A server of HTTP with SSE says more on another stream.
     if (res.writableFinished && res.statusCode === 202) return;
     counted.count(res.writableFinished && res.statusCode < 400 ? 'taken' : 'failed');
@@ -87,7 +87,14 @@ function watch(call: Call, counted: CountedCall): void {
 const UNKNOWN = new Set<unknown>([-32601, -32602]);
 
 /** What an answer says of the thing that was called. */
-export function knownBy({ failed, value }: Response): Known {
-  if (failed) return UNKNOWN.has(memberAt(value, ['error', 'code'])) ? 'unknown' : 'failed';
-  return memberAt(value, ['result', 'isError']) === true ? 'failed' : 'taken';
+export function knownBy(answer: Response): Known {
+  if (answer.failed) return UNKNOWN.has(memberAt(answer.value, ['error', 'code'])) ? 'unknown' : 'failed';
+  return saysError(answer) ? 'failed' : 'taken';
+}
+
+/** True for the result of a tool that failed. Most do not name it at all, and are not parsed for it where bytes are relayed. */
+export function saysError(answer: Response): boolean {
+  const { text } = answer;
+  if (!text.includes('isError') && !text.includes('\\')) return false;
+  return memberAt(answer.value, ['result', 'isError']) === true;
 }

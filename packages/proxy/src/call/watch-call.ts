@@ -84,7 +84,7 @@ export class WatchedCall {
 /** Functions of their own, so that what waits for the end of a response leads to no call. */
 function watchEnd(res: ServerResponse, watched: WatchedCall): void {
   if (res.destroyed) watched.over(undefined);
-  else res.once('close', () => watched.over(res.writableFinished ? res.statusCode : undefined));
+  else res.on('close', () => watched.over(res.writableFinished ? res.statusCode : undefined));
 }
 
 function watchHead(res: ServerResponse, watched: WatchedCall): void {

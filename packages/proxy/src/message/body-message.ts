@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { readMessage, type Message, type Unreadable } from './json-rpc.ts';
 
-const known = new WeakMap<Buffer, Message | Unreadable>();
+/** A body with the message in it. */
+export interface ReadBody {
+  readonly body: Buffer;
+  readonly message: Message | Unreadable;
+}
 
-/** The message in a body. Steps that ask for the message in the same bytes share one reading. */
-export function messageIn(body: Buffer): Message | Unreadable {
-  let message = known.get(body);
-  if (message === undefined) {
-    message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
-    known.set(body, message);
-  }
-  return message;
+/** Reads the message in a body, unless it was the one that was `read` last. */
+export function readBodyOnce(body: Buffer, read: ReadBody | undefined): ReadBody {
+  if (read?.body === body) return read;
+  return { body, message: isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json' };
 }

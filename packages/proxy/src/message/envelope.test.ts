@@ -53,6 +53,18 @@ test('numbers stay as they are written, and a client cannot speak for the proxy'
   expect(modern.text.match(/clientCapabilities/gu)).toHaveLength(1);
 });
 
+test('of `_meta` that is written twice one stays, the last, and says nothing for the proxy', () => {
+  const claimed = `{"${META.capabilities}":{"all":{}},"own":1}`;
+  const text = `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":${claimed},"n":1.50,"_meta":${claimed.replace('1', '2')}}}`;
+  const modern = withEnvelope(read(text), ENVELOPE).text;
+  expect(modern.match(/_meta|clientCapabilities/gu)).toHaveLength(2);
+  expect(JSON.parse(modern).params._meta).toMatchObject({ own: 2, [META.capabilities]: { roots: {} } });
+  expect(modern).toContain('"n":1.50');
+  const legacy = withoutEnvelope(read(text)).text;
+  expect(JSON.parse(legacy).params).toEqual({ n: 1.5, _meta: { own: 2 } });
+  expect(legacy.match(/_meta/gu)).toHaveLength(1);
+});
+
 test('a member is put first into any object, and into nothing else', () => {
   expect(withMember('{"a":{ }}', ['a'], '"b":1')).toBe('{"a":{"b":1 }}');
   expect(withMember('{"a":{"c":2}}', ['a'], '"b":1')).toBe('{"a":{"b":1,"c":2}}');

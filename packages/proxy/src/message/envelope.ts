@@ -1,5 +1,12 @@
-import { cutMembers, findMembers, findPath, splice } from '@skep/core/json/scan.ts';
-import { member, memberAt, type JsonObject, type Message, type Request } from './json-rpc.ts';
+import { cutMembers, findMembers, findPath, rawAt, splice } from '@skep/core/json/scan.ts';
+import {
+  member,
+  memberAt,
+  type JsonObject,
+  type Message,
+  type Notification,
+  type Request,
+} from './json-rpc.ts';
 import { MODERN_VERSION } from './protocol-version.ts';
 
 const PREFIX = 'io.modelcontextprotocol/';
@@ -17,6 +24,7 @@ export const META = {
 export const REQUEST_META = ['params', '_meta'];
 export const SUBSCRIPTION_ID = [...REQUEST_META, META.subscriptionId];
 
+const META_ALONE: ReadonlySet<string> = new Set(['_meta']);
 const ENVELOPE: ReadonlySet<string> = new Set([
   META.version,
   META.capabilities,
@@ -35,7 +43,8 @@ export function isEnveloped(message: Message): boolean {
 export function withoutEnvelope(request: Request): Request {
   const params = findPath(request.text, ['params']);
   if (params === undefined) return request;
-  const text = cutMembers(request.text, params.start, RETRY);
+  const bare = cutMembers(request.text, params.start, RETRY);
+  const text = withOneMeta({ ...request, text: bare }) ?? bare;
   const meta = findPath(text, REQUEST_META);
   return again(request, meta === undefined ? text : cutMembers(text, meta.start, ENVELOPE));
 }
@@ -45,24 +54,43 @@ export function withEnvelope(request: Request, envelope: JsonObject): Request {
   return withMeta(request, { [META.version]: MODERN_VERSION, ...envelope }, ENVELOPE);
 }
 
-/** The request with these members in its `_meta`, in the place of all that are named there. */
-export function withMeta(request: Request, members: JsonObject, instead: ReadonlySet<string>): Request {
+/** The request, or notification, with these members in its `_meta`, in the place of all that are named there. */
+export function withMeta<M extends Request | Notification>(
+  request: M,
+  members: JsonObject,
+  instead: ReadonlySet<string>,
+): M {
   const meta = JSON.stringify(members);
-  const given = findPath(request.text, REQUEST_META);
-  if (given !== undefined) {
-    const bare = cutMembers(request.text, given.start, instead);
+  const one = withOneMeta(request);
+  const given = one === undefined ? undefined : findPath(one, REQUEST_META);
+  if (one !== undefined && given !== undefined) {
+    const bare = cutMembers(one, given.start, instead);
     return again(request, withMember(bare, REQUEST_META, meta.slice(1, -1)));
   }
   const inner = `"_meta":${meta}`;
-  const hasParams = findPath(request.text, ['params']) !== undefined;
+  const hasParams = member(request.value, 'params') !== undefined;
   const text = hasParams
     ? withMember(request.text, ['params'], inner)
     : withMember(request.text, [], `"params":{${inner}}`);
   return again(request, text);
 }
 
+/**
+ * The text with one `_meta`; undefined where it has none, as most have. Of several the last counts, as in `JSON.parse`: whoever
+ * took another one would hear the client say what is not its to say.
+ */
+function withOneMeta({ text, value }: Request | Notification): string | undefined {
+  // The value is as the client wrote it, and the text may have been changed since.
+  if (memberAt(value, REQUEST_META) === undefined && !text.includes('_meta"')) return undefined;
+  const params = findPath(text, ['params']);
+  const last = findPath(text, REQUEST_META, 'last');
+  if (params === undefined || last === undefined || findPath(text, REQUEST_META) !== undefined) return text;
+  return withMember(cutMembers(text, params.start, META_ALONE), ['params'], `"_meta":${rawAt(text, last)}`);
+}
+
 /** A message with another text, whose id stands where it stands there. */
-function again(request: Request, text: string): Request {
+function again<M extends Request | Notification>(request: M, text: string): M {
+  if (request.kind === 'notification') return { ...request, text };
   const idSpan = findMembers(text, 0, new Set(['id']))?.get('id');
   return idSpan === undefined ? request : { ...request, text, idSpan };
 }
