@@ -218,7 +218,7 @@ const ROWS: readonly Row[] = [
   { name: 'GET of a modern client', on: POSTED, act: asking('GET', undefined, { 'MCP-Protocol-Version': '2026-07-28' }), status: 405, text: 'Method Not Allowed', headers: { allow: /^POST, OPTIONS$/u } },
   { name: 'an answer that cannot be', on: OWN_POSTED, act: posting(CALL, { Accept: 'text/html' }), status: 406, error: [-32000, 'Not Acceptable'], echoes: true },
   { name: 'a stream that cannot be', on: OWN, act: ({ proxy, client }) => ask(proxy.url, { method: 'GET', headers: { ...client.headers, ...JSON_ONLY } }), status: 406, error: [-32000, 'Not Acceptable'] },
-  { name: 'no answer in time', on: OWN_POSTED, options: hasty, script: silent, act: posting(CALL, JSON_ONLY), status: 504, error: [-32000, 'Timeout'], echoes: true, isOver: true },
+  { name: 'no answer in time', on: POSTED, options: hasty, script: silent, act: posting(CALL, JSON_ONLY), status: 504, error: [-32000, 'Timeout'], echoes: true, isOver: true },
   { name: 'no answer in time, as an event', on: OWN_POSTED, options: hasty, script: silent, act: posting(CALL), status: 200, error: [-32000, 'Timeout'], echoes: true, isOver: true },
   { name: 'no answer in time, on a stream', on: OWN_SSE, options: hasty, script: silent, act: posting(CALL), status: 202, error: [-32000, 'Timeout'], echoes: true, isOver: true },
   { name: 'a server that goes away', on: POSTED, script: silent, act: breaking(JSON_ONLY), status: 502, error: [-32603, ''], echoes: true, isOver: true },

@@ -23,6 +23,7 @@ import type { Call } from './call/call.ts';
 import type { Step } from './call/chain.ts';
 import { principalOf } from './call/principal.ts';
 import { refuse } from './call/refuse.ts';
+import { tellTrace } from './call/tell-trace.ts';
 import type { AddressSettings } from './call/public-address.ts';
 import type { Face } from './endpoint/face.ts';
 import { Sse } from './endpoint/sse.ts';
@@ -30,7 +31,6 @@ import { StreamableHttp } from './endpoint/streamable-http.ts';
 import type { UnreadBudget } from './endpoint/unread-budget.ts';
 import { METHODS } from './message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from './message/protocol-version.ts';
-import { withMeta } from './message/envelope.ts';
 import { idOf, requestOf, type JsonObject } from './message/json-rpc.ts';
 
 export interface FrontOptions extends AddressSettings, HealthSettings {
@@ -216,17 +216,23 @@ class RelayFront implements Front {
     this.#conversations = conversations;
   }
 
-  readonly step: Step = async (call, next) => {
-    const family = await this.#familyFor(call);
+  readonly step: Step = (call, next) => {
+    const isModern = call.incoming?.era === 'modern';
+    if (isModern && call.path === this.path) return this.#modernCall(call, next);
+    return (this.#isModern && !isModern ? this.#messages : this.#relay).step(call, next);
+  };
+
+  /** The server is asked first which family it is of; of the calls of legacy clients that comes out where it refuses them. */
+  async #modernCall(call: Call, next: () => Promise<void>): Promise<void> {
+    const family = await this.#ask(call, (peer) => this.#conversations.meet(peer));
     // Its client may have gone while the server was met.
     if (call.res.destroyed) return;
     if (family === 'away') {
       refuse(call.res, 'proxy/backend-away', { id: call.incoming && idOf(call.incoming.message) });
       return;
     }
-    const isCarried = call.incoming?.era === 'modern' ? family === 'legacy' : this.#isModern;
-    await (isCarried ? this.#messages : this.#relay).step(call, next);
-  };
+    await (family === 'legacy' ? this.#messages : this.#relay).step(call, next);
+  }
 
   health(): Health {
     return this.#relay.health();
@@ -254,12 +260,6 @@ class RelayFront implements Front {
     this.#messages.close();
   }
 
-  /** For a call of a modern client; of legacy ones the server is asked where it refuses them. */
-  async #familyFor(call: Call): Promise<Met['era'] | 'away' | undefined> {
-    if (call.incoming?.era !== 'modern' || call.path !== this.path) return undefined;
-    return this.#ask(call, (peer) => this.#conversations.meet(peer));
-  }
-
   /** Undefined for a server that cannot be met: it tells its client so itself. `away` for one that has ended meanwhile. */
   async #ask(
     { identity, credentials }: Asker,
@@ -279,15 +279,6 @@ class RelayFront implements Front {
 /** Only streamable HTTP has the modern revision. */
 function servedBy(mode: FrontOptions['mode']): readonly string[] {
   return mode === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
-}
-
-const TRACE: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
-
-/** The trace goes on with the request, which has no headers on a pipe (MCP 2026-07-28, trace context in `_meta`). */
-function tellTrace(call: Call): void {
-  const { incoming, trace } = call;
-  if (trace === undefined || incoming?.message.kind !== 'request') return;
-  call.incoming = { ...incoming, message: withMeta(incoming.message, trace, TRACE) };
 }
 
 /** A face in front of a port. */

@@ -220,7 +220,7 @@ async function withoutHarm(front: Front, acts: readonly Act[]): Promise<void> {
 
 async function facing(face: FaceName, work: (front: Front) => Promise<void>): Promise<void> {
   await using server = await obedientServer(kindOf(face));
-  await using front = await frontOf(face, server, { requestTimeoutMs: 1_000 });
+  await using front = await frontOf(face, server, { requestTimeoutMs: 10_000 });
   await work(front);
   expect((await ask(`${front.proxy.origin}/health`, { method: 'GET' })).status).toBe(200);
 }

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { localIdentity } from '@skep/auth/token/identity.ts';
+import { localIdentity, type Identity } from '@skep/auth/token/identity.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { Backend, Condition, Front, RemoteToken } from './backend/backend.ts';
 import { frontOf } from './front.ts';
 import { newCall } from './call/call.ts';
 import { chain, compose, looksInside, type OptionalSteps, type Step } from './call/chain.ts';
-import { limitedLog } from './backend/limited-log.ts';
+import { limitedLog, type LimitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { newPass, takePass } from './call/pass.ts';
 import { refuse, recovery } from './call/refuse.ts';
@@ -126,10 +126,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
   const budgets = options.budgets ?? newBudgets();
   const log = options.log.child({ workload: options.name });
+  // What may be said with each call, or each connection.
+  const limited = limitedLog(log, clock);
   const pass = newPass();
   const toolCounts = new ToolCounts();
   const ask = askThrough(() => ({ front, part }));
   const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log, ask });
+  const open = { signIn, part, limited, token: shownBy(options) };
   const front: Front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
@@ -149,13 +152,12 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const { scrape } = part;
     const serveAt = handlers(
       { ...options, steps, budgets, clock, log },
-      { front, signIn, pass, toolCounts, scrape, isClosing },
+      { front, signIn, pass, toolCounts, scrape, isClosing, limited },
     );
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
     const guests = new OpenResponses();
     // Accepting may fail for want of descriptors; without a listener that would end the process.
-    const limited = limitedLog(log, clock);
     server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
     warnIfOpen(options, log);
     const close = async (): Promise<void> => {
@@ -163,8 +165,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       const draining = { clock, graceMs: options.graceMs, beforeCut: () => front.close() };
       await Promise.all([drain(server, draining), drainResponses(guests, draining)]);
       front.close();
-      signIn?.close();
-      await closeSteps(part, shownBy(options), clock);
+      await closeSteps(open, clock);
     };
     return {
       url: `http://${inUrl(options.host)}:${port}${front.path}`,
@@ -185,10 +186,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       close: () => (closed ??= close()),
     };
   } catch (error) {
-    signIn?.close();
     front.close();
     server.close();
-    await closeSteps(part, shownBy(options), clock);
+    await closeSteps(open, clock);
     throw error;
   }
 }
@@ -236,18 +236,19 @@ interface Served {
   readonly toolCounts: ToolCounts;
   readonly scrape: Part['scrape'];
   readonly isClosing: () => boolean;
+  readonly limited: Log;
 }
 
 /** Builds the chain, once per entrance out of the same steps; the only place where steps meet their settings. */
 function handlers(
   options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
-  { front, signIn, pass, toolCounts, scrape, isClosing }: Served,
+  { front, signIn, pass, toolCounts, scrape, isClosing, limited }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
   const shown = shownBy(options);
   const steps = {
     ...options.steps,
-    ...(shown && { 'outgoing-token': remoteToken(shown, log) }),
+    ...(shown && { 'outgoing-token': remoteToken(shown, limited) }),
     recovery: recovery(log),
     'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
     auth: signIn?.auth ?? everybodyIs(options.osUser, clock),
@@ -293,8 +294,15 @@ function shownBy({ backend }: Pick<ProxyOptions, 'backend'>): RemoteToken | unde
 /** Longer than one request to a token endpoint may take. */
 const KEEPING_MS = 12_000;
 
+interface Open extends Pick<Opened, 'signIn' | 'part'> {
+  readonly limited: LimitedLog;
+  readonly token: RemoteToken | undefined;
+}
+
 /** Waits also until what a refresh gets has been kept, which whoever ends the process afterwards would lose. */
-async function closeSteps(part: Part, token: RemoteToken | undefined, clock: Clock): Promise<void> {
+async function closeSteps({ signIn, part, limited, token }: Open, clock: Clock): Promise<void> {
+  signIn?.close();
+  limited.close();
   await part.close?.();
   if (token === undefined) return;
   const { promise: late, resolve } = Promise.withResolvers<void>();
@@ -336,8 +344,14 @@ function joined<T>(work: () => Promise<T>): () => Promise<T> {
 
 /** Without an identity provider everybody is who started the proxy; an Authorization header says nothing. */
 function everybodyIs(osUser: string | undefined, clock: Clock): Step {
+  let second = Number.NaN;
+  let identity: Identity | undefined;
   return (call, next) => {
-    call.identity = localIdentity(osUser, clock.now());
+    // It says the same within a second, and what is decided about it is remembered by it.
+    const now = Math.floor(clock.now() / 1_000);
+    if (now !== second) identity = localIdentity(osUser, now * 1_000);
+    second = now;
+    call.identity = identity;
     return next();
   };
 }

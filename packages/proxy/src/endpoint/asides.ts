@@ -29,8 +29,7 @@ const PROMETHEUS = 'text/plain; version=0.0.4; charset=utf-8';
 export function asides({ health, metadata, scrape, clock }: Asides): Step {
   return async (call) => {
     const { req, res, path } = call;
-    const document = isMetadataPath(path) ? metadata(call) : undefined;
-    if (document !== undefined) answerMetadata(call, document);
+    if (isMetadataPath(path)) answerMetadata(call, metadata(call));
     else if (path === '/metrics') await answerMetrics(call, scrape);
     else if (path !== '/health') sendJson(res, 404, { error: 'not_found' });
     else if (req.method === 'GET') sendHealth(res, health(), new Date(clock.now()).toISOString());
@@ -44,8 +43,19 @@ async function answerMetrics({ req, res }: Call, scrape: Asides['scrape']): Prom
   else res.writeHead(200, { 'Content-Type': PROMETHEUS }).end(await scrape());
 }
 
-function answerMetadata({ req, res }: Call, document: ResourceMetadata): void {
-  if (req.method === 'GET' || req.method === 'HEAD') sendJson(res, 200, document);
+/** Clients in browsers read it before they sign in, with the headers that they send everywhere. */
+const METADATA_CORS = {
+  'Access-Control-Allow-Methods': 'GET, OPTIONS',
+  'Access-Control-Allow-Headers': 'mcp-protocol-version, Content-Type, Authorization',
+  'Access-Control-Max-Age': '86400',
+};
+
+function answerMetadata({ req, res }: Call, document: ResourceMetadata | undefined): void {
+  // That of a page that may call is set by then.
+  if (req.headers.origin === undefined) res.setHeader('Access-Control-Allow-Origin', '*');
+  if (req.method === 'OPTIONS') res.writeHead(204, METADATA_CORS).end();
+  else if (document === undefined) sendJson(res, 404, { error: 'not_found' });
+  else if (req.method === 'GET' || req.method === 'HEAD') sendJson(res, 200, document);
   else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET, HEAD, OPTIONS' } });
 }
 

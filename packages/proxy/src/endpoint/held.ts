@@ -19,6 +19,6 @@ export function held(waiter: Waiter, holds: readonly AnswerHold[]): Waiter {
     },
     send: (message) => waiter.send(message),
     finish: (reply) => void release(reply),
-    fail: (code) => waiter.fail(code),
+    fail: (code, said) => waiter.fail(code, said),
   };
 }

@@ -114,7 +114,7 @@ function initialize(call: Call, request: Request, principal: string, taking: Tak
       return session;
     },
     refuse: (reply) => answer(reply, undefined),
-    fail: (code) => refuse(res, code, { id }),
+    fail: (code, message) => refuse(res, code, { id, message }),
   };
   res.once('close', backend.initialize(newcomer));
 }

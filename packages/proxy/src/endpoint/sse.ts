@@ -204,7 +204,7 @@ export class Sse implements Face {
         return session;
       },
       refuse: (reply) => waiter.finish(reply),
-      fail: (code) => waiter.fail(code),
+      fail: (code, said) => waiter.fail(code, said),
     };
     const leave = this.#options.backend.initialize(newcomer);
     session.socket.onClose(() => {
@@ -243,8 +243,8 @@ function waiterOn(
     tell(passed);
     return true;
   };
-  const fail = (code: Code): void => {
-    const error = errorOf(request.id, rpcFailure(code));
+  const fail = (code: Code, message?: string): void => {
+    const error = errorOf(request.id, rpcFailure(code, { message }));
     tell(error);
     if (code !== 'proxy/cancelled') socket.write({ lead: '', body: bodyOf(error.text) });
   };

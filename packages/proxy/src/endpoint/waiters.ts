@@ -97,7 +97,7 @@ function jsonWaiter(posted: PostedRequest): Waiter {
     carries: false,
     send() {},
     finish: answer,
-    fail: (code) => refuse(res, code, { id: request.id }),
+    fail: (code, message) => refuse(res, code, { id: request.id, message }),
   };
 }
 
@@ -142,14 +142,14 @@ class StreamWaiter implements Waiter {
     }
   }
 
-  fail(code: Code): void {
+  fail(code: Code, message?: string): void {
     const { res } = this.#posted;
     const row: CodeRow = CODES[code];
     if (!res.headersSent && row.httpStatus === 503) {
       this.#letGo();
-      refuse(res, code, { id: this.#posted.request.id });
+      refuse(res, code, { id: this.#posted.request.id, message });
     } else {
-      const error = this.#error(code);
+      const error = this.#error(code, message);
       tellAnswer(this.#posted.answerHooks, error);
       this.#end(code === 'proxy/cancelled' ? undefined : error.text);
     }
@@ -184,7 +184,7 @@ class StreamWaiter implements Waiter {
     return throughHooks(replyHooks, { message, request });
   }
 
-  #error(code: Code): Response {
-    return errorOf(this.#posted.request.id, rpcFailure(code));
+  #error(code: Code, message?: string): Response {
+    return errorOf(this.#posted.request.id, rpcFailure(code, { message }));
   }
 }

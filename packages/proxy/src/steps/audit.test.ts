@@ -9,12 +9,15 @@ import { AUDIENCE, ISSUER, signed, signingKey } from '@skep/auth/token/tokens.fi
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
+import { askModern, modernRequest, modernScript } from '../doubles/modern.ts';
+import { META } from '../message/envelope.ts';
 import { initializeRequest, newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { ProxyOptions } from '../start.ts';
 import { auditSettings, auditShape, type AuditConfig } from './audit/settings.ts';
+import type { PartSettings } from './parts.ts';
 
 let folder: string;
 let files = 0;
@@ -50,8 +53,8 @@ async function audited(
 ): Promise<Audited> {
   files += 1;
   const path = join(folder, `${files}.log`);
-  const parts = { audit: auditSettings(config, path) };
-  const proxy = await runningProxy(server, { parts, osUser: 'alice', ...options });
+  const parts = { ...options.parts, audit: auditSettings(config, path) };
+  const proxy = await runningProxy(server, { osUser: 'alice', ...options, parts });
   const text = () => readFile(path, 'utf8');
   return {
     proxy,
@@ -193,7 +196,7 @@ describe('a call', () => {
     await postJson(it.proxy.url, call('own'), { ...session, 'X-Skep-Pass': it.proxy.pass });
     await postJson(it.proxy.url, call('theirs'), { ...session, 'X-Skep-Pass': 'x' });
     const events = await it.events(3);
-    expect(events.map(({ target }) => target['name'])).toEqual(['test', undefined, 'theirs']);
+    expect(events.map(({ target }) => target['name'])).toEqual(['test', 'initialized', 'theirs']);
     expect(http.headers.some((headers) => 'x-skep-pass' in headers)).toBe(false);
   });
 
@@ -250,6 +253,64 @@ async function overSse({ url }: RunningProxy) {
   await post(initializeRequest(1));
   return post;
 }
+
+test.each<[string, object, object]>([
+  ['initialize', { clientInfo: { name: 'x' } }, { type: 'mcp_initialize', target: { type: 'endpoint', name: 'x' } }],
+  ['tools/call', { name: 'x' }, { type: 'mcp_tool_call', target: { type: 'tool', name: 'x' } }],
+  ['tools/list', { cursor: 'x' }, { type: 'mcp_tools_list', target: { type: 'tool', name: 'x' } }],
+  ['resources/read', { uri: 'x:y' }, { type: 'mcp_resource_read', target: { type: 'resource', name: 'x:y' } }],
+  ['resources/list', {}, { type: 'mcp_resources_list', target: { type: 'resource' } }],
+  ['prompts/get', { name: 'x' }, { type: 'mcp_prompt_get', target: { type: 'prompt', name: 'x' } }],
+  ['prompts/list', {}, { type: 'mcp_prompts_list', target: { type: 'prompt' } }],
+  ['ping', {}, { type: 'mcp_ping', target: { type: 'endpoint', name: 'ping' } }],
+  ['logging/setLevel', { level: 'info' }, { type: 'mcp_logging', target: { type: 'endpoint', name: 'info' } }],
+  ['completion/complete', { ref: { type: 'ref/prompt', name: 'x' } }, { type: 'mcp_completion', target: { type: 'endpoint', name: 'x' } }],
+  ['notifications/message', { data: 1 }, { type: 'mcp_notification', target: { type: 'endpoint' } }],
+  ['notifications/roots/list_changed', {}, { type: 'mcp_roots_list_changed', target: { type: 'endpoint', name: 'roots' } }],
+  ['resources/templates/list', {}, { type: 'mcp_request', target: { type: 'resource' } }],
+  ['tasks/get', { taskId: 't' }, { type: 'mcp_request', target: { type: 'endpoint', name: 't' } }],
+  ['x/y', {}, { type: 'mcp_request', target: { type: 'endpoint' } }],
+])('%s %j is an event of its type, about its target', async (method, params, expected) => {
+  await using it = await audited(scriptedServer());
+  const id = method.startsWith('notifications/') ? {} : { id: 1 };
+  await postJson(it.proxy.url, { jsonrpc: '2.0', ...id, method, params }, await newSession(it.proxy.url));
+  const { type, target: { endpoint, method: told, ...target } = {} } = (await it.events(3))[2] ?? {};
+  expect([endpoint, told, { type, target }]).toEqual(['/mcp', method, expected]);
+}); // prettier-ignore
+
+test('a client of the modern revision is named with each of its calls', async () => {
+  await using it = await audited(scriptedServer(modernScript()));
+  const clientInfo = { [META.clientInfo]: { name: 'new', version: '2' } };
+  await askModern(it.proxy.url, modernRequest('tools/call', { name: 'x' }, clientInfo));
+  expect((await it.events(1))[0]).toMatchObject({
+    type: 'mcp_tool_call',
+    subjects: { client_name: 'new', client_version: '2' },
+  });
+});
+
+const nothing = {
+  version: '1.0',
+  type: 'cedarv1',
+  cedar: { policies: ['forbid(principal, action, resource);'] },
+};
+test.each<[string, PartSettings, number, string]>([
+  ['a policy', { authz: { document: nothing } }, 403, 'denied'],
+  ['a rate', { rateLimit: { shared: { maxTokens: 1, refillMs: 60_000 } } }, 429, 'failure'],
+  ['the view of its tools', { tools: { filter: ['y'] } }, 200, 'application_error'],
+])('a call that %s refuses is an event, too', async (_name, parts, status, outcome) => {
+  await using it = await audited(scriptedServer(), {}, { parts });
+  const session = await newSession(it.proxy.url);
+  for (const name of ['x', 'x']) await postJson(it.proxy.url, call(name), session);
+  expect((await it.events(4)).at(-1)).toMatchObject({ outcome, metadata: { extra: { status } } });
+});
+
+test('a call whose server is gone is an error', async () => {
+  const http = await scriptedHttpServer('http');
+  await using it = await audited(http);
+  await http[Symbol.asyncDispose]();
+  await postJson(it.proxy.url, call('x'));
+  expect(await it.events(1)).toMatchObject([{ outcome: 'error', metadata: { extra: { status: 502 } } }]);
+});
 
 test('a stream is an event when it opens, and when it is refused', async () => {
   await using it = await audited(scriptedServer());

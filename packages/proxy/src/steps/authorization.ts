@@ -41,7 +41,16 @@ async function openAuthorizer(
 ): Promise<Authorizer> {
   const rules = readRules(document);
   if (rules.type === 'httpv1') return (await import('./authz/pdp.ts')).openPdp(rules, services);
-  return (await import('./authz/cedar.ts')).openCedar(rules, services);
+  const authorizer = await (await import('./authz/cedar.ts')).openCedar(rules, services);
+  const closing = new AbortController();
+  const [{ loadCedar }, { warmUp }] = await Promise.all([
+    import('./authz/cedar-engine.ts'),
+    import('./authz/warm-up.ts'),
+  ]);
+  warmUp(await loadCedar(), closing.signal).catch((err: unknown) =>
+    services.log.warn({ err }, 'Cedar could not be warmed up'),
+  );
+  return { ...authorizer, close: () => closing.abort() };
 }
 
 /** Decisions that wait for a decision point at once, of one list. */

@@ -18,6 +18,7 @@ function callWith(body: string): Call {
     target: '/mcp',
     path: '/mcp',
     readBody: () => Promise.reject(new Error('not bounded')),
+    read: undefined,
     identity: undefined,
     isOwn: false,
     incoming: undefined,

@@ -4,7 +4,7 @@ import type { Call, Incoming } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import { eraOf } from '../message/era.ts';
-import { messageIn } from '../message/body-message.ts';
+import { readBodyOnce } from '../message/body-message.ts';
 import { idOf, type Unreadable } from '../message/json-rpc.ts';
 import { hasLookalikes } from '../message/lookalikes.ts';
 import { KNOWN_VERSIONS } from '../message/protocol-version.ts';
@@ -36,7 +36,7 @@ async function readPost(call: Call, serves: Front['serves']): Promise<boolean> {
   if (startsArray(body)) return refuseCall(call, 'proxy/batch');
   // Browsers ask before they send this type across origins, and send others without asking.
   if (!isJson(call.req.headers['content-type'])) return refuseCall(call, 'proxy/media-type');
-  const message = messageIn(body);
+  const { message } = (call.read = readBodyOnce(body, call.read));
   if (typeof message === 'string') return refuseCall(call, UNREADABLE[message]);
   if (hasLookalikes(message)) {
     refuse(call.res, 'proxy/params-ambiguous', { id: idOf(message) });

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isMetadataPath } from '@skep/auth/resource/metadata.ts';
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
@@ -21,6 +22,8 @@ const REQUEST_HEADERS =
   'Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name';
 const EXPOSED_HEADERS = 'Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version';
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+
+const DONE = Promise.resolve();
 
 interface Allowed {
   host(host: string): boolean;
@@ -74,22 +77,23 @@ function isAddress(host: string): boolean {
 /** Refuses foreign Host and Origin headers (DNS rebinding) and answers CORS preflights, on every route. */
 export function origin(settings: OriginSettings): Step {
   const allowed = allowedBy(settings);
-  return async (call, next) => {
+  return (call, next) => {
     const { req, res } = call;
     const refusal = refusalOf(call, allowed);
     if (refusal !== undefined) {
       refuse(res, refusal);
-      return;
+      return DONE;
     }
     const from = req.headers.origin;
-    if (req.method === 'OPTIONS') {
+    // Everybody may read where to sign in, so whoever answers that says so itself.
+    if (req.method === 'OPTIONS' && !isMetadataPath(call.path)) {
       if (from === undefined)
         refuse(res, 'proxy/method-not-allowed', { headers: { Allow: METHODS.replace(', OPTIONS', '') } });
       else preflight(req, res, from);
-      return;
+      return DONE;
     }
     if (from !== undefined) admit(res, from);
-    await next();
+    return next();
   };
 }
 

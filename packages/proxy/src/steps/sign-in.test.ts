@@ -205,6 +205,31 @@ describe('the metadata of the endpoint', () => {
     expect(await get(it, '/.well-known/openid-configuration')).toMatchObject({ status: 404 });
   });
 
+  test('may be read by every page that may call, and asked for ahead by whoever names none', async () => {
+    await using it = await setup({ resourceUrl: 'https://r.test/mcp' });
+    const url = `${it.proxy.origin}/.well-known/oauth-protected-resource/mcp`;
+    for (const [from, allowed] of [
+      [{}, '*'],
+      [{ Origin: it.proxy.origin }, it.proxy.origin],
+    ] as const) {
+      const ahead = await ask(url, { method: 'OPTIONS', headers: from });
+      expect(ahead).toMatchObject({
+        status: 204,
+        headers: {
+          'access-control-allow-origin': allowed,
+          'access-control-allow-methods': 'GET, OPTIONS',
+          'access-control-allow-headers': 'mcp-protocol-version, Content-Type, Authorization',
+          'access-control-max-age': '86400',
+        },
+      });
+      const { status, headers } = await ask(url, { method: 'GET', headers: from });
+      expect([status, headers['access-control-allow-origin']]).toEqual([200, allowed]);
+    }
+    for (const method of ['OPTIONS', 'GET'])
+      expect((await ask(url, { method, headers: { Origin: 'https://evil.test' } })).status).toBe(403);
+    expect((await ask(it.proxy.url, { method: 'OPTIONS', headers: {} })).status).toBe(405);
+  });
+
   test('names the address that was asked where no other was given', async () => {
     await using it = await setup({ scopes: ['a'] });
     const { text } = await get(it, '/.well-known/oauth-protected-resource/mcp');

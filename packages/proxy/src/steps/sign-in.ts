@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import {
-  authenticate,
+  authenticateBearer,
   bearerChallenge,
   bearerToken,
   describeRefusal,
@@ -109,16 +109,15 @@ export async function openSignIn(settings: SignInSettings, services: SignInServi
   };
   const admitted = async (call: Call): Promise<Identity | undefined> => {
     const { req, res, isOwn } = call;
-    const authorization = headerValues(req.rawHeaders, 'authorization');
     if (isOwn) return localIdentity(services.osUser, services.clock.now());
-    const asked = authenticate(authorization, verifier);
+    const bearer = bearerToken(headerValues(req.rawHeaders, 'authorization'));
+    const asked = authenticateBearer(bearer, verifier);
     const found = asked instanceof Promise ? await asked : asked;
     if (found.kind === 'refused') refuseToken(res, found);
     else if (found.kind === 'unavailable')
       refuse(res, 'auth/unavailable', { headers: { 'Retry-After': found.retryAfterSeconds } });
     else if (!holdsScopes(found.identity, requiredScopes)) refuseScopes(res);
     else {
-      const bearer = bearerToken(authorization);
       if (bearer.kind === 'token') call.bearer = bearer.token;
       return found.identity;
     }
@@ -170,6 +169,7 @@ function providerSettings(settings: SignInSettings): Parameters<typeof createPro
 
 /** By `scope` (RFC 9068 §2.2.3), or by `scp`, which some providers write, as a text or a list. */
 function holdsScopes({ claims }: Identity, required: readonly string[]): boolean {
+  if (required.length === 0) return true;
   const held = [claims['scope'], claims['scp']].flatMap((one) => {
     if (typeof one === 'string') return one.split(' ');
     return Array.isArray(one) ? one.filter((scope) => typeof scope === 'string') : [];

@@ -90,6 +90,8 @@ async function samples({ origin }: RunningProxy): Promise<readonly Sample[]> {
   return parsePrometheus(text);
 }
 
+/** Metrics are told a little later than their calls, on a busy machine much later. */
+const PATIENT = { timeout: 10_000 };
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const parent = (flags: string, trace = TRACE) => `00-${trace}-b7ad6b7169203331-${flags}`;
 
@@ -100,10 +102,13 @@ describe('a span', () => {
       attributes: { team: 'blue' },
     });
     const session = await newSession(proxy.url);
-    const headers = { ...session, 'User-Agent': 'agent/1', Authorization: 'Bearer hunter2' };
+    const claimed = { 'X-MCP-Server-Name': 'other', 'X-MCP-Transport': 'other' };
+    const headers = { ...session, ...claimed, 'User-Agent': 'agent/1', Authorization: 'Bearer hunter2' };
     await postJson(proxy.url, call('echo', { path: '/hunter2', password: 'hunter2', tags: [] }), headers);
-    await vi.waitFor(async () =>
-      expect((await samples(proxy)).some(({ name }) => name === 'skep_mcp_requests_total')).toBe(true),
+    await vi.waitFor(
+      async () =>
+        expect((await samples(proxy)).some(({ name }) => name === 'skep_mcp_requests_total')).toBe(true),
+      PATIENT,
     );
     await proxy.close();
     const body = received.map((one) => one.body).join('');
@@ -201,9 +206,27 @@ describe('a span', () => {
       [TRACE, 'b7ad6b7169203331'],
       [other, 'b7ad6b7169203331'],
     ]);
-    expect(http.headers.slice(before).map(({ traceparent }) => traceparent)).toEqual(
-      spans.map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`),
-    );
+    const told = spans.map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`);
+    expect(http.headers.slice(before).map(({ traceparent }) => traceparent)).toEqual(told);
+    // What its client said in the message as well is said there of the same span.
+    const [without, within] = http.received.filter(({ method }) => method === 'tools/call');
+    expect(without?.params).not.toHaveProperty('_meta');
+    expect(within?.params?.['_meta']).toEqual({ traceparent: told[1] });
+  });
+
+  test('is told to a server whose bytes are relayed in notifications that name another', async () => {
+    await using http = await scriptedHttpServer('http');
+    const proxy = await measured(http);
+    const session = await newSession(proxy.url);
+    const _meta = { traceparent: parent('01'), own: 1 };
+    const notice = (params: object): object => ({ jsonrpc: '2.0', method: 'notifications/x', params });
+    await postJson(proxy.url, notice({ _meta }), session);
+    await postJson(proxy.url, notice({ n: 1 }), session);
+    const [named] = (await spansAfter(proxy)).slice(2);
+    expect(http.received.slice(2).map(({ params }) => params)).toEqual([
+      { _meta: { traceparent: `00-${TRACE}-${named?.spanId}-01`, own: 1 } },
+      { n: 1 },
+    ]);
   });
 
   test.each(['stdio', 'http whose messages are read'] as const)(
@@ -218,8 +241,10 @@ describe('a span', () => {
       );
       const session = await newSession(proxy.url);
       const stale = { traceparent: parent('01'), tracestate: 'a=1', progressToken: 'p' };
-      await postJson(proxy.url, call('a', { n: 1 }, stale), session);
-      await postJson(proxy.url, { jsonrpc: '2.0', id: 8, method: 'x/bare' }, session);
+      const headers = { ...session, baggage: 'a=1' };
+      await postJson(proxy.url, call('a', { n: 1 }, { ...stale, baggage: 'b=2' }), headers);
+      await postJson(proxy.url, { jsonrpc: '2.0', id: 8, method: 'x/bare' }, headers);
+      await postJson(proxy.url, call('b', {}, { baggage: null }), headers);
       const spans = (await spansAfter(proxy)).slice(2);
       expect(spans.map(({ traceId }) => traceId)[0]).toBe(TRACE);
       const heard = server.received.filter(({ method }) => method === 'tools/call' || method === 'x/bare');
@@ -230,10 +255,12 @@ describe('a span', () => {
           _meta: {
             traceparent: `00-${TRACE}-${spans[0]?.spanId}-01`,
             tracestate: 'a=1',
+            baggage: 'b=2',
             progressToken: expect.anything(),
           },
         },
-        { _meta: { traceparent: `00-${spans[1]?.traceId}-${spans[1]?.spanId}-01` } },
+        { _meta: { traceparent: `00-${spans[1]?.traceId}-${spans[1]?.spanId}-01`, baggage: 'a=1' } },
+        { _meta: { baggage: 'a=1' } },
       ]);
     },
   );
@@ -247,6 +274,15 @@ describe('a span', () => {
     const proxy = await measured(scriptedServer(), { tracing: { sampling } });
     await postJson(proxy.url, call('echo'), traceparent === undefined ? {} : { traceparent });
     expect(await spansAfter(proxy)).toHaveLength(count);
+  });
+
+  test('of a request without a method has its path for a name, without the id of a session in it', async () => {
+    const proxy = await measured(scriptedServer());
+    const headers = await newSession(proxy.url);
+    await ask(proxy.url, { method: 'DELETE', headers });
+    await ask(`${proxy.origin}/0af7651916cd43dd8448eb211c80319c/x?key=1`, { method: 'DELETE', headers });
+    const names = (await spansAfter(proxy)).slice(2).map(({ name }) => name);
+    expect(names).toEqual(['HTTP /mcp', expect.stringMatching(/^HTTP \/[0-9a-f]{16}\/x$/u)]);
   });
 
   test('of a stream ends when that opens', async () => {
@@ -315,10 +351,32 @@ describe('the metrics', () => {
         ]);
         const operation = { mcp_method_name: 'tools/call', gen_ai_tool_name: 'bad', error_type: '-32000' };
         expect(valueOf(all, 'mcp_server_operation_duration_seconds_count', operation)).toBe(1);
-      });
+      }, PATIENT);
       expect(received).toEqual([]);
     },
   );
+
+  test('have the buckets of calls that take from ten milliseconds to five minutes', async () => {
+    await using proxy = await measured(scriptedServer(), { tracing: 'off', metrics: 'scraped' });
+    await postJson(proxy.url, call('echo'));
+    const all = await samples(proxy);
+    const bounds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300].map(String);
+    for (const name of ['skep_mcp_request_duration_seconds', 'mcp_server_operation_duration_seconds'])
+      expect(all.filter((one) => one.name === `${name}_bucket`).map(({ labels }) => labels['le'])).toEqual([
+        ...bounds,
+        '+Inf',
+      ]);
+    const operation = all.find(({ name }) => name === 'mcp_server_operation_duration_seconds_count');
+    expect(operation?.labels).toMatchObject({
+      mcp_method_name: 'tools/call',
+      jsonrpc_protocol_version: '2.0',
+      network_transport: 'pipe',
+      network_protocol_name: 'http',
+      network_protocol_version: '1.1',
+      gen_ai_tool_name: 'echo',
+      gen_ai_operation_name: 'execute_tool',
+    });
+  });
 
   test('count streams while they are open', async () => {
     await using proxy = await measured(scriptedServer(), { tracing: 'off', metrics: 'scraped' });
@@ -330,9 +388,9 @@ describe('the metrics', () => {
         connection_type: 'sse',
       });
     const stream = await openStream(proxy.url, { method: 'GET', headers });
-    await vi.waitFor(async () => expect(await open()).toBe(1));
+    await vi.waitFor(async () => expect(await open()).toBe(1), PATIENT);
     stream.abort();
-    await vi.waitFor(async () => expect(await open()).toBe(0));
+    await vi.waitFor(async () => expect(await open()).toBe(0), PATIENT);
     expect(
       (await samples(proxy)).filter(
         ({ name, labels }) => name.includes('duration') && labels['method'] === 'GET',

@@ -1,6 +1,7 @@
 import type { Meter, Span } from '@opentelemetry/api';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import type { IncomingHeaders, Tracing } from '@skep/core/telemetry/tracing.ts';
+import { BoundedNames } from '../call/bounded-names.ts';
 import type { Call } from '../call/call.ts';
 import type { ToolCounts } from '../call/tool-counts.ts';
 import { opensStream, WatchedCall, type CallEnd } from '../call/watch-call.ts';
@@ -11,6 +12,7 @@ import {
   askedAttributes,
   errorLabel,
   errorType,
+  shownPath,
   withLegacy,
   type Attributes,
 } from './telemetry/attributes.ts';
@@ -78,6 +80,8 @@ class CallSpans {
   readonly #settings: ProxyTelemetry;
   readonly #services: PartServices;
   readonly #environment: Attributes;
+  /** A client can ask for as many as it likes. */
+  readonly #paths = new BoundedNames();
 
   constructor(tracing: Tracing, settings: ProxyTelemetry, services: PartServices) {
     this.#tracing = tracing;
@@ -91,9 +95,10 @@ class CallSpans {
   /** In the trace that the client names, in its message before its headers; the server hears of it in the same places. */
   begin(call: Call, thing: NamedThing | undefined): Span {
     const { req, incoming } = call;
-    const name = nameOf(call, thing);
+    const name = this.#nameOf(call, thing);
     const span = this.#tracing.startServerSpan({ name }, contextIn(incoming?.message, req.headers));
-    call.trace = this.#tracing.carried(span);
+    const baggage = saidIn(incoming?.message, 'baggage') === undefined ? req.headers['baggage'] : undefined;
+    call.trace = { ...this.#tracing.carried(span), ...(typeof baggage === 'string' && { baggage }) };
     Object.assign(req.headers, call.trace);
     if (span.isRecording())
       this.#add(span, { ...askedAttributes(call, thing, this.#services), ...this.#environment });
@@ -114,6 +119,14 @@ class CallSpans {
     span.end();
   }
 
+  /** Of as few kinds as there are methods, tools, prompts and paths. */
+  #nameOf(call: Call, thing: NamedThing | undefined): string {
+    if (opensStream(call)) return 'sse.connection_established';
+    const method = methodLabel(call.incoming?.message);
+    if (thing !== undefined) return `${method} ${thing.name.slice(0, 128).toWellFormed()}`;
+    return method === '' ? `HTTP ${this.#paths.label(shownPath(call), 'taken')}` : method;
+  }
+
   #add(span: Span, attributes: Attributes): void {
     const { legacyNames } = this.#settings;
     span.setAttributes(legacyNames ? withLegacy(attributes) : attributes);
@@ -123,22 +136,15 @@ class CallSpans {
   }
 }
 
-/** Of as few kinds as there are methods, tools and prompts. */
-function nameOf(call: Call, thing: NamedThing | undefined): string {
-  if (opensStream(call)) return 'sse.connection_established';
-  const method = methodLabel(call.incoming?.message);
-  if (thing !== undefined) return `${method} ${thing.name.slice(0, 128).toWellFormed()}`;
-  return method === '' ? `HTTP ${verbLabel(call.req.method)}` : method;
-}
-
 /** The trace that a message belongs to, as its `_meta` says (MCP 2026-07-28), else its headers. */
 function contextIn(message: Message | undefined, headers: IncomingHeaders): IncomingHeaders {
-  const meta = memberAt(message?.value, REQUEST_META);
-  const said = (name: string): string | string[] | undefined => {
-    const value = member(meta, name);
-    return typeof value === 'string' ? value : headers[name];
-  };
+  const said = (name: string): string | string[] | undefined => saidIn(message, name) ?? headers[name];
   return { traceparent: said('traceparent'), tracestate: said('tracestate') };
+}
+
+function saidIn(message: Message | undefined, name: string): string | undefined {
+  const value = member(memberAt(message?.value, REQUEST_META), name);
+  return typeof value === 'string' ? value : undefined;
 }
 
 const SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];

@@ -2,7 +2,7 @@ import { findPath, splice } from '@skep/core/json/scan.ts';
 import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse, rpcFailure } from '../call/refuse.ts';
-import { messageIn } from '../message/body-message.ts';
+import { readBodyOnce } from '../message/body-message.ts';
 import { errorOf, memberAt, type Message } from '../message/json-rpc.ts';
 import type { Part } from './part.ts';
 import { toolView, type ToolSettings, type ToolView } from './tool-view.ts';
@@ -40,7 +40,7 @@ export function toolCallFilter(view: ToolView): Step {
 
 /** Resolves false when the call has been answered. */
 async function withRealName(call: Call, { realName }: ToolView): Promise<boolean> {
-  const message = messageIn(await call.readBody());
+  const { message } = (call.read = readBodyOnce(await call.readBody(), call.read));
   // What cannot be read is refused by the parser.
   if (typeof message === 'string' || message.kind === 'response' || message.method !== CALL) return true;
   const shown = memberAt(message.value, NAME);

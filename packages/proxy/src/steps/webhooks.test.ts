@@ -1,9 +1,14 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { AUDIENCE, ISSUER, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { PASS_HEADER } from '../call/pass.ts';
 import { ask, postJson, type Answer } from '../doubles/http-client.ts';
 import { newSession, runningProxy } from '../doubles/running-proxy.ts';
@@ -135,10 +140,47 @@ describe('what webhooks are asked', () => {
       version: 'v0.1.0',
       uid: expect.stringMatching(/^[\da-f-]{36}$/),
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-      principal: { sub: 'ann', name: 'Local User: ann', groups: [], claims: { iss: 'skep-local' } },
+      principal: {
+        sub: 'ann',
+        platform_user_id: 'ann',
+        name: 'Local User: ann',
+        email: 'ann@localhost',
+        groups: [],
+        claims: { iss: 'skep-local' },
+      },
       context: { server_name: 'test', source_ip: '192.0.2.7', transport: 'stdio' },
     });
     expect(last?.headers['x-skep-signature']).toBeUndefined();
+  });
+
+  test('on whose behalf a client calls, where its token says so', async () => {
+    const key = await signingKey('k1');
+    const keys = createServer((_req, res) => void res.end(JSON.stringify({ keys: [key.jwk] })));
+    keys.listen(0, '127.0.0.1');
+    await once(keys, 'listening');
+    onTestFinished(() => void keys.close());
+    const jwksUrl = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/`;
+    await using receiver = await webhookReceiver(() => ({ allowed: true }));
+    await using proxy = await runningProxy(scriptedServer(), {
+      clock: manualClock(),
+      signIn: { issuer: ISSUER, jwksUrl, audience: AUDIENCE, allowHttp: true, allowPrivateIP: true },
+      parts: { webhooks: { validating: [receiver.settings()], mutating: [] } },
+    });
+    const act = { iss: 'https://a.test', sub: 'agent', act: { sub: 'tool' } };
+    for (const claims of [{ act }, { act: 'agent' }, {}]) {
+      const token = await signed(key, { groups: ['g'], ...claims });
+      await postJson(proxy.url, CALL, { Authorization: `Bearer ${token}` });
+      expect(receiver.asked.at(-1)?.body).not.toContain(token);
+    }
+    const principals = receiver.asked.map(({ said }) => Object(said['principal']));
+    for (const principal of principals)
+      expect(principal).toMatchObject({ sub: 'alice', groups: ['g'], claims: { iss: ISSUER } });
+    expect(principals).toHaveLength(3);
+    expect(principals.map(({ delegation }) => delegation)).toEqual([
+      { chain: [{ iss: 'https://a.test', sub: 'agent' }, { sub: 'tool' }], truncated: false },
+      { chain: [], truncated: false, malformed: true, malformedReason: 'an actor is no object' },
+      undefined,
+    ]);
   });
 
   test('nothing of the process that hosts the proxy, whatever is behind it', async () => {

@@ -5,6 +5,7 @@ import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { redact, redactText } from '@skep/core/log/redact.ts';
 import type { Call } from '../../call/call.ts';
 import { clientAddress } from '../../call/client-address.ts';
+import { delegationOf } from '../../call/delegation.ts';
 import { opensStream, type CallEnd } from '../../call/watch-call.ts';
 import { pathWithMarks, sessionMark } from '../../call/session-mark.ts';
 import { member, memberAt, type JsonObject, type Message } from '../../message/json-rpc.ts';
@@ -105,15 +106,6 @@ function clientOf({ value }: Message): unknown {
     memberAt(value, ['params', 'clientInfo']) ??
     memberAt(value, ['params', '_meta', 'io.modelcontextprotocol/clientInfo'])
   );
-}
-
-/** On whose behalf a token was used by whom, newest first (RFC 8693 §4.1). */
-function delegationOf({ claims }: Identity, maxDepth: number): AuditEvent['delegation'] {
-  const chain: Record<string, string>[] = [];
-  let actor = member(claims, 'act');
-  for (; isRecord(actor) && chain.length < maxDepth; actor = member(actor, 'act'))
-    chain.push(withoutNothing({ iss: member(actor, 'iss'), sub: member(actor, 'sub') }));
-  return chain.length === 0 ? undefined : { chain, truncated: actor !== undefined };
 }
 
 function withoutNothing(fields: Readonly<Record<string, unknown>>): Record<string, string> {

@@ -191,7 +191,11 @@ function termsOf(
     action: { uid: { type: 'Action', id: action }, attrs: { operation: action }, parents: [] },
     resource: {
       uid: { type: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`, id },
-      attrs: recordOf(Object.entries({ ...hints, ...given, ...own, name: id, operation, feature: kind })),
+      attrs: recordOf(
+        Object.entries({ ...hints, ...given, ...own, name: id, operation, feature: kind }).filter(([name]) =>
+          isRelevant(relevant, name),
+        ),
+      ),
       parents: [{ type: 'MCP', id: server }],
     },
     context: { ...claims, ...given },
@@ -200,6 +204,7 @@ function termsOf(
 
 /** What is asked now counts before what the configuration says of the same entity; parents are both's. */
 function merged(entities: ReadonlyMap<string, EntityJson>, asked: readonly EntityJson[]): EntityJson[] {
+  if (entities.size === 0) return [...asked];
   const all = new Map(entities);
   for (const entity of asked) {
     const key = uidKey(uidOf(entity));

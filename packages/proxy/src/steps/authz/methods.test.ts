@@ -58,3 +58,53 @@ test('nobody listens to more than a thousand resources at once', () => {
     listen(JSON.stringify({ resourceSubscriptions: Array.from({ length: count }, (_, at) => `x:${at}`) }));
   expect([1_000, 1_001].map((count) => needOf(uris(count)).kind)).toEqual(['listen', 'refusal']);
 });
+
+test.each([
+  ['tools/call', '{"name":"x"}', 'tool'],
+  ['prompts/get', '{"name":"x"}', 'prompt'],
+  ['resources/read', '{"uri":"x"}', 'resource'],
+  ['resources/subscribe', '{"uri":"x"}', 'resource'],
+  ['resources/unsubscribe', '{"uri":"x"}', 'resource'],
+  ['completion/complete', '{"ref":{"type":"ref/prompt","name":"x"}}', 'prompt'],
+  ['completion/complete', '{"ref":{"type":"ref/resource","uri":"x"}}', 'resource'],
+])('%s %s needs an answer about a %s', (method, params, kind) => {
+  expect(needOf(sent(method, params))).toMatchObject({ kind: 'answer', question: { kind, id: 'x' } });
+});
+
+test.each([
+  'initialize',
+  'ping',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'tasks/list',
+  'features/list',
+  'roots/list',
+  'server/discover',
+  'logging/setLevel',
+  'notifications/initialized',
+  'notifications/progress',
+  'notifications/cancelled',
+  'notifications/message',
+  'notifications/tasks/status',
+  'notifications/roots/list_changed',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+])('%s needs nothing', (method) => {
+  expect(needOf(sent(method, '{}'))).toEqual({ kind: 'nothing' });
+});
+
+test.each(['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update'])('%s needs its task', (method) => {
+  expect(needOf(sent(method, '{"taskId":"t"}'))).toEqual({ kind: 'task', taskId: 't' });
+  expect(needOf(sent(method, '{}'))).toEqual({ kind: 'refusal' });
+});
+
+test.each(['elicitation/create', 'sampling/createMessage', 'tasks/x', 'Tools/List', 'notifications/x', ''])(
+  '"%s" is refused',
+  (method) => {
+    expect(needOf(sent(method, '{"name":"x"}'))).toEqual({ kind: 'refusal' });
+  },
+);

@@ -4,6 +4,7 @@ import { redactText, redactUrl } from '@skep/core/log/redact.ts';
 import type { Call } from '../../call/call.ts';
 import { clientAddress } from '../../call/client-address.ts';
 import { pathWithMarks, sessionMark } from '../../call/session-mark.ts';
+import { saysError } from '../../call/tool-counts.ts';
 import type { CallEnd } from '../../call/watch-call.ts';
 import { memberAt } from '../../message/json-rpc.ts';
 import { resourceIdOf } from '../../message/resource-id.ts';
@@ -46,18 +47,23 @@ export interface AboutProxy {
   readonly trustProxyHeaders: boolean;
 }
 
+/** The path of a call without what it may hold of sessions and secrets. */
+export function shownPath({ path }: Pick<Call, 'path'>): string {
+  return limitedField(redactText(pathWithMarks(path)));
+}
+
 /** What a span says of a call before it is answered: no query, token, session id or value of an argument. */
 export function askedAttributes(call: Call, thing: NamedThing | undefined, about: AboutProxy): Attributes {
-  const { req, path } = call;
+  const { req } = call;
   const host = call.authority ?? req.headers.host ?? '';
-  const shownPath = limitedField(redactText(pathWithMarks(path)));
+  const path = shownPath(call);
   const session = sessionMark(call);
   const size = Number(req.headers['content-length']);
   return {
     'http.request.method': req.method ?? '',
     'url.scheme': 'http',
-    'url.path': shownPath,
-    'url.full': limitedField(`http://${host}${shownPath}`),
+    'url.path': path,
+    'url.full': limitedField(`http://${host}${path}`),
     'server.address': limitedField(host.replace(/:\d+$/u, '')),
     'network.transport': about.transport === 'stdio' ? 'pipe' : 'tcp',
     'network.protocol.name': 'http',
@@ -75,12 +81,15 @@ export function askedAttributes(call: Call, thing: NamedThing | undefined, about
   };
 }
 
+/** Methods that name a resource. */
+const OF_RESOURCE = new Set(['resources/read', 'resources/subscribe', 'resources/unsubscribe']);
+
 function messageAttributes({ incoming, req }: Call): Attributes {
   const message = incoming?.message;
   if (message === undefined || message.kind === 'response') return {};
   const client = memberAt(message.value, ['params', 'clientInfo', 'name']);
   const version = req.headers['mcp-protocol-version'];
-  const uri = message.method.startsWith('resources/') ? resourceIdOf(message) : undefined;
+  const uri = OF_RESOURCE.has(message.method) ? resourceIdOf(message) : undefined;
   return {
     'mcp.method.name': limitedField(message.method),
     'rpc.system.name': 'jsonrpc',
@@ -139,7 +148,7 @@ export function errorType({ status, answer }: CallEnd): string | undefined {
     const code = memberAt(answer.value, ['error', 'code']);
     return typeof code === 'number' ? String(code) : 'jsonrpc_error';
   }
-  if (memberAt(answer?.value, ['result', 'isError']) === true) return 'tool_error';
+  if (answer !== undefined && saysError(answer)) return 'tool_error';
   if (status === undefined) return 'incomplete';
   return status >= 400 ? String(status) : undefined;
 }

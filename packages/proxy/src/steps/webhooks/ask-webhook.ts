@@ -9,6 +9,7 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { judge } from '@skep/core/json/judge.ts';
 import { parseLossless } from '@skep/core/json/lossless.ts';
 import { utcTime, type Clock } from '@skep/core/time/clock.ts';
+import { delegationOf } from '../../call/delegation.ts';
 import type { WebhookSettings } from './settings.ts';
 
 /** What a webhook is told about one call. */
@@ -134,8 +135,9 @@ function bodyFor({ text, identity, sourceIp }: Question, uid: string, services: 
   return `${head.slice(0, -1)},"mcp_request":${text},"context":${context}}`;
 }
 
-function principalOf({ subject: sub, name, email, groups, claims }: Identity): object {
-  return { sub, name, email, groups, claims };
+function principalOf(identity: Identity): object {
+  const { subject: sub, name, email, groups, claims } = identity;
+  return { sub, platform_user_id: sub, name, email, groups, claims, delegation: delegationOf(identity) };
 }
 
 function verdictOf(text: string, uid: string): Verdict {
