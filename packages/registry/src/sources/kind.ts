@@ -7,6 +7,7 @@ import { type ConfigPath, type Problem, problemsText } from '../shape/problem.ts
 import type { SyncStatus } from '../store/rows.ts';
 import type { OpenClient } from './open-client.ts';
 import type { Source } from './source.ts';
+import type { WatchedSource } from './watched-source.ts';
 
 /** Where a source stands: some things may be said only in one of the two places. */
 export type SourceOrigin = 'file' | 'api';
@@ -25,6 +26,15 @@ export interface SourceSurroundings {
   readonly limits: Limits;
   /** What the last synchronisation left in the store. */
   readonly before?: SyncStatus;
+}
+
+/** What a source that is watched needs. */
+export interface WatchSurroundings extends Pick<
+  SourceSurroundings,
+  'env' | 'clock' | 'userAgent' | 'limits'
+> {
+  /** At least 0, below 1. */
+  readonly random: () => number;
 }
 
 /** The surroundings of one source, with what it may reach as one made by the operator or through the API. */
@@ -57,8 +67,6 @@ interface SourceKindParts<Shape extends z.ZodObject> {
   readonly shape: Shape;
   /** For the reference page. */
   readonly brief: string;
-  /** Absent: yes. A configuration may name a kind that this version does not read. */
-  readonly isAvailable?: false;
   /** The formats that it may say; absent: all. */
   readonly formats?: readonly SourceFormat[];
   /** A list of another registry may be empty; a file without entries is a mistake. */
@@ -76,18 +84,21 @@ interface SourceKindParts<Shape extends z.ZodObject> {
     origin: SourceOrigin,
   ) => Iterable<Problem>;
   readonly facts?: (settings: z.output<Shape>) => SourceFacts;
+  /** A kind is opened, watched, or neither. */
   readonly open?: (settings: z.output<Shape>, opening: Opening) => Source;
+  readonly watch?: (settings: z.output<Shape>, surroundings: WatchSurroundings) => WatchedSource;
 }
 
 /** The settings of one source, checked: facts, and how it is opened. */
 export interface SourcePlace extends SourceFacts {
   readonly open?: (opening: Opening) => Source;
+  readonly watch?: (surroundings: WatchSurroundings) => WatchedSource;
 }
 
 /** A row of the table of kinds, whatever its settings are. */
 export interface SourceKindRow extends Omit<
   SourceKindParts<z.ZodObject>,
-  'isReadOnce' | 'problems' | 'facts' | 'open'
+  'isReadOnce' | 'problems' | 'facts' | 'open' | 'watch'
 > {
   /** The block as it is written, in the order of the shape, so that equal blocks have equal texts. */
   readonly written: (block: unknown) => object;
@@ -102,6 +113,7 @@ export function sourceKind<Shape extends z.ZodObject>({
   problems,
   facts,
   open,
+  watch,
   ...row
 }: SourceKindParts<Shape>): SourceKindRow {
   const { shape } = row;
@@ -123,6 +135,7 @@ export function sourceKind<Shape extends z.ZodObject>({
       return {
         ...facts?.(data),
         ...(open === undefined ? {} : { open: (opening) => open(data, opening) }),
+        ...(watch === undefined ? {} : { watch: (surroundings) => watch(data, surroundings) }),
       };
     },
   };

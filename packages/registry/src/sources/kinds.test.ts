@@ -1,19 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { SOURCE_KINDS } from '../store/rows.ts';
+import { isWatched, SOURCE_KINDS } from '../store/rows.ts';
 import { KINDS } from './kinds.ts';
 import { decodeSource } from './open-source.ts';
-import { KIND_LIST, parseSourceBody, sourceMembers, sourceProblems, unavailable } from './source-body.ts';
+import { KIND_LIST, parseSourceBody, sourceMembers, sourceProblems } from './source-body.ts';
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
-
-test('names every source that is not read yet, and nothing of a plain configuration', () => {
-  expect(unavailable([{ name: 'files', kind: 'file' }])).toEqual([]);
-  const sources = ['a', 'b'].map((name) => ({ name, kind: 'kubernetes' as const }));
-  expect(unavailable(sources).map(({ message }) => message)).toEqual([
-    'source "a": kubernetes sources are not available yet',
-    'source "b": kubernetes sources are not available yet',
-  ]);
-});
 
 test('messages name the kinds in the order of the table', () => {
   expect(KIND_LIST).toBe('git, api, file, managed, or kubernetes');
@@ -47,8 +38,9 @@ test.each(SOURCE_KINDS)('a source of kind %s is checked, kept and decoded by its
   expect(settings).toMatchObject({ kind, config: JSON.stringify(BLOCKS[kind]) });
   const decoded = decodeSource(settings);
   expect(decoded.fault).toBeUndefined();
-  // What comes by synchronisation is opened, and nothing else is.
+  // What comes by synchronisation is opened, what is watched is followed, and nothing else is.
   expect(decoded.open !== undefined).toBe(settings.interval !== null);
+  expect(decoded.watch !== undefined).toBe(isWatched(kind));
 });
 
 test.each(SOURCE_KINDS)(

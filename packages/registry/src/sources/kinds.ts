@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { nonEmpty } from '../shape/texts.ts';
 import type { SourceKind } from '../store/rows.ts';
 import { apiKind } from './api/api-source.ts';
 import { fileKind } from './file/file-kind.ts';
 import { gitKind } from './git/git-source.ts';
+import { kubernetesKind } from './kubernetes/kubernetes-kind.ts';
 import { sourceKind, type SourceKindRow } from './kind.ts';
 
 /** Every kind of source, in the order in which messages name them. Their names, and how they get entries: `store/rows.ts`. */
@@ -15,11 +15,5 @@ export const KINDS: Readonly<Record<SourceKind, SourceKindRow>> = {
     shape: z.strictObject({}),
     brief: 'what is published through the API; at most one source',
   }),
-  kubernetes: sourceKind({
-    shape: z.strictObject({
-      namespaces: z.array(nonEmpty).optional().describe('all when absent'),
-    }),
-    brief: '*not available yet*',
-    isAvailable: false,
-  }),
+  kubernetes: kubernetesKind,
 };

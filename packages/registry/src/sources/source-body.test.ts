@@ -52,6 +52,7 @@ describe('sources of a configuration', () => {
         `{ name: three, file: { path: data/c.json }, ${EVERY}, filter: { tags: { include: [stable] } } }`,
         '{ name: four, managed: {}, syncPolicy: { interval: 1h }, filter: {}, claims: { a: [c, b, b] } }',
         '{ name: five, kubernetes: { namespaces: [prod] } }',
+        '{ name: six, kubernetes: { kinds: [Service], kubeconfig: kube.yaml, context: test } }',
       ),
     ).toEqual([
       {
@@ -94,6 +95,19 @@ describe('sources of a configuration', () => {
         name: 'five',
         kind: 'kubernetes',
         config: '{"namespaces":["prod"]}',
+        format: null,
+        filter: null,
+        interval: null,
+        claims: '',
+      },
+      {
+        name: 'six',
+        kind: 'kubernetes',
+        config: JSON.stringify({
+          kinds: ['Service'],
+          kubeconfig: join(directory, 'kube.yaml'),
+          context: 'test',
+        }),
         format: null,
         filter: null,
         interval: null,
@@ -176,6 +190,11 @@ describe('sources of a configuration', () => {
       `{ name: one, managed: {}, claims: { org: 5, team: [a, 1] } }`,
       '2:46: sources[0].claims.org: claim "org": value must be a string or array of strings',
       '2:55: sources[0].claims.team: claim "team": array element [1] must be a string',
+    ],
+    [
+      '{ name: one, kubernetes: { namespaces: [Prod], kinds: [Pod] } }',
+      '2:45: sources[0].kubernetes.namespaces[0]: must be 1 to 63 lower-case letters, digits and inner hyphens, not "Prod"',
+      '2:60: sources[0].kubernetes.kinds[0]: must be "MCPServer" or "VirtualMCPServer" or "MCPRemoteProxy" or "Service" or "Deployment", not "Pod"',
     ],
     [
       '{ name: one, kubernetes: { namespaces: prod } }',

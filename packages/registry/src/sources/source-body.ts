@@ -53,13 +53,8 @@ export const sourceMembers = {
 
 const sourceBody = z.strictObject(sourceMembers);
 
-const available = SOURCE_KINDS.filter((kind) => KINDS[kind].isAvailable !== false);
-const unread: ReadonlySet<string> = new Set(SOURCE_KINDS.filter((kind) => !available.includes(kind)));
-
-/** What a request may say of a source, for its documentation: only kinds that this version reads. */
-export const requestShape = z
-  .strictObject(Object.fromEntries(Object.entries(sourceMembers).filter(([name]) => !unread.has(name))))
-  .meta(exactlyOne(available));
+/** What a request may say of a source, for its documentation. */
+export const requestShape = z.strictObject(sourceMembers).meta(exactlyOne(SOURCE_KINDS));
 
 export type SourceDraft = Draft<z.input<typeof sourceBody>>;
 
@@ -151,17 +146,6 @@ export function parseSourceBody(value: unknown, claimLimits: ClaimLimits): Sourc
   ];
   if (problems.length === 0) return sourceSettings(source, '/', claimLimits);
   throw new SkepError('config/invalid', { message: problemsText(problems), hint: '' });
-}
-
-/** What valid sources ask for and this version does not have, an error each. */
-export function unavailable(
-  sources: readonly { readonly name: string; readonly kind: SourceKind }[],
-): SkepError[] {
-  return sources.flatMap(({ name, kind }) => {
-    if (KINDS[kind].isAvailable !== false) return [];
-    const message = `source "${name}": ${kind} sources are not available yet`;
-    return [new SkepError('source/not-available', { message })];
-  });
 }
 
 function kindsIn(source: SourceDraft): SourceKind[] {

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { isPublicAddress, type Resolve } from '@skep/core/fetch/address-guard.ts';
+import { isPublicAddress } from '@skep/core/fetch/address-class.ts';
+import type { Resolve } from '@skep/core/fetch/address-guard.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { GitRepository } from './repository-url.ts';
 
