@@ -19,7 +19,7 @@ import { commonSettings, configSetting, defineCommand, formatSettings, type Host
 import type { RegistryConfig } from '../config/load.ts';
 import { storePlace } from '../config/database.ts';
 import { openStore } from '../store/open-store.ts';
-import { loadConfig, servable } from './load-config.ts';
+import { loadConfig } from './load-config.ts';
 
 const rows = [
   ...settingsOf({ group: 'What decides' }, [
@@ -75,7 +75,7 @@ export const explain = defineCommand({
   ],
   settings: rows,
   async run({ values }, host) {
-    const config = servable(await loadConfig(host, values));
+    const config = await loadConfig(host, values);
     const authority = await explainedCaller(host, values, config.auth);
     const report = accessReport(authority, await factsOf(host, config, { ...values, kind: values.type }));
     host.terminal.out(

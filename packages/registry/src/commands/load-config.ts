@@ -6,7 +6,6 @@ import { plainHttpFrom, withAliases } from '../config/environment.ts';
 import { loadConfig as loadConfigFile, type Loaded, type RegistryConfig } from '../config/load.ts';
 import { overridesFrom } from '../config/overrides.ts';
 import type { TelemetryConfig } from '../config/telemetry.ts';
-import { unavailable } from '../sources/source-body.ts';
 import type { StorePlace } from '../store/open-store.ts';
 import type { Host } from './command.ts';
 
@@ -52,13 +51,6 @@ export function withoutProblems({ terminal }: Host, { config }: ConfigFlags, loa
     message: `${problems.length} problems in the configuration "${config}"`,
     hint: 'correct the lines above and try again',
   });
-}
-
-/** The same configuration. Fails with `source/not-available` for what is valid and this version does not have. */
-export function servable(config: RegistryConfig): RegistryConfig {
-  const [missing] = unavailable(config.sources);
-  if (missing !== undefined) throw missing;
-  return config;
 }
 
 /** What the log says about a configuration that is about to be served: how much of what, no secret. */

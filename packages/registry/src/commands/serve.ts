@@ -12,7 +12,7 @@ import { unreadVariables } from '../config/overrides.ts';
 import { startWarnings } from '../server/start-warnings.ts';
 import { ingestInThread } from '../sync/ingest-thread.ts';
 import { serveAddresses } from '../server/serve-addresses.ts';
-import { loadConfig, readConfig, servable, loadedFields, type ConfigFlags } from './load-config.ts';
+import { loadConfig, readConfig, loadedFields, type ConfigFlags } from './load-config.ts';
 
 const rows = [
   ...settingsOf({ group: 'Serving' }, [
@@ -96,7 +96,7 @@ export const serve = defineCommand({
 async function start(host: Host, values: ServeValues): Promise<Serving> {
   serveAddresses(values, 'oauth');
   const env = withAliases(host.env);
-  const config = servable(await loadConfig(host, values));
+  const config = await loadConfig(host, values);
   const addresses = serveAddresses(values, config.auth.mode);
   const { level, unknownLevel } = logLevelOf(host, values, env);
   const active = new ActiveSpan();
@@ -156,7 +156,7 @@ async function reload(host: Host, flags: ConfigFlags, { app, log }: Serving): Pr
       const { problems } = loaded;
       return log.error({ problems }, 'the new configuration is not valid; the old one stays in use');
     }
-    const kept = await app.reload(servable(loaded.config));
+    const kept = await app.reload(loaded.config);
     log.info({ path: loaded.config.path }, 'configuration reloaded');
     for (const setting of kept) {
       log.warn(

@@ -6,7 +6,6 @@ import { printableJson, printableLines } from '@skep/core/terminal/printable.ts'
 import { commonSettings, defineCommand, formatSettings, type Host } from './command.ts';
 import type { RegistryConfig } from '../config/load.ts';
 import { storePlace } from '../config/database.ts';
-import { unavailable } from '../sources/source-body.ts';
 import { storeText, type StorePlace } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
 import { readConfig, withoutProblems } from './load-config.ts';
@@ -69,7 +68,6 @@ function configSummary(path: string, config: RegistryConfig, place: StorePlace):
     `  registries  ${names(registries)}`,
     `  sign-in     ${auth.mode}`,
     `  store       ${storeText(place)}`,
-    ...unavailable(sources).map(({ message }) => `  not served  ${message}`),
   ].join('\n');
 }
 

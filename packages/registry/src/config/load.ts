@@ -17,7 +17,7 @@ import { pathText, type Problem } from '../shape/problem.ts';
 import { resolveAuth, type AuthConfig } from './auth.ts';
 import { configShape, type ConfigDraft, type ConfigShape } from './shape.ts';
 import { sourceSettings } from '../sources/source-body.ts';
-import { readYaml, type YamlText } from './yaml-text.ts';
+import { readYaml, type YamlText } from '../shape/yaml-text.ts';
 
 /** A configuration that has passed every check; nothing in it is unsupported. */
 export type RegistryConfig = StoreConfig &

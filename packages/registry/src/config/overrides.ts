@@ -40,7 +40,14 @@ export interface Override {
 const MEMBERS = scalarMembers(configShape).map((member) => ({ ...member, from: variableOf(member.path) }));
 
 /** Variables that are read elsewhere: flags of `serve`, and the log. */
-const OTHERS = ['ADDRESS', 'INTERNAL_ADDRESS', 'LOG_LEVEL', 'INSECURE_URL', 'COMPRESS_RESPONSE'];
+const OTHERS = [
+  'ADDRESS',
+  'INTERNAL_ADDRESS',
+  'LOG_LEVEL',
+  'INSECURE_URL',
+  'COMPRESS_RESPONSE',
+  'WATCH_NAMESPACE',
+];
 
 /** What the environment sets. Empty variables set nothing. */
 export function overridesFrom(env: Environment): Override[] {

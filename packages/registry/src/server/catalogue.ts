@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { RegistryConfig } from '../config/load.ts';
 import { StoreFollower } from '../engine/follow-store.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
-import { openSource } from '../sources/open-source.ts';
+import { openSource, openWatched } from '../sources/open-source.ts';
 import { asGiven, secretsOf, storable } from '../sources/url-secrets.ts';
 import type { Revision } from '../store/changes.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
@@ -50,6 +50,7 @@ export async function openCatalogue(options: CatalogueOptions) {
     apply: (revision) => follower.reach(revision),
     open: (one, before) =>
       openSource(asGiven(one, given), { env, tempDir, userAgent, clock, limits, before }),
+    watch: (one) => openWatched(asGiven(one, given), { env, userAgent, clock, random, limits }),
     clock,
     random,
     log,

@@ -33,6 +33,16 @@ export function isSynced(kind: SourceKind): boolean {
   return ENTRIES_OF[kind] === 'synchronised';
 }
 
+/** Whether entries of one kind mean nothing to the other, since they are got in another way. */
+export function gainsOtherwise(before: SourceKind, kind: SourceKind): boolean {
+  return ENTRIES_OF[before] !== ENTRIES_OF[kind];
+}
+
+/** Whether entries of the kind come from a place that tells what changes. */
+export function isWatched(kind: SourceKind): boolean {
+  return ENTRIES_OF[kind] === 'watched';
+}
+
 /** One version as a source or publisher gave it. `document` is kept byte for byte. */
 export interface NewVersion {
   readonly version: string;

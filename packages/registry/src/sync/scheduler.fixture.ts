@@ -1,4 +1,6 @@
 import { silentLog } from '@skep/core/log/log.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { WatchedSource } from '../sources/watched-source.ts';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource } from '../store/rows.ts';
 import type { SqliteStore } from '../store/sqlite/sqlite.ts';
@@ -15,10 +17,11 @@ export interface SchedulerFixture {
   readonly clock: ManualClock;
   readonly owner: string;
   readonly open: (source: StoredSource) => Source;
+  readonly watch?: (source: StoredSource) => WatchedSource;
   readonly observe?: (event: SyncEvent) => void;
 }
 
-export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): SyncScheduler {
+export function schedulerOf({ store, observe, watch, ...fixture }: SchedulerFixture): SyncScheduler {
   return new SyncScheduler({
     ...fixture,
     store,
@@ -28,6 +31,7 @@ export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): S
     random: () => 0.5,
     log: silentLog,
     observe: observe ?? (() => undefined),
+    watch: watch ?? (() => ({ follow: async () => Promise.reject(new SkepError('internal/bug')) })),
   });
 }
 

@@ -1,8 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isSynced, type StoredSource } from '../store/rows.ts';
-import { type Attempt, type Lanes, type LoopOptions, SourceLoop } from './source-loop.ts';
+import { isSynced, isWatched, type StoredSource } from '../store/rows.ts';
+import { type Attempt, type Lanes, SourceLoop } from './source-loop.ts';
+import { WatchedLoop, type WatchedLoopOptions } from './watched-loop.ts';
 
-export type SchedulerOptions = Omit<LoopOptions, 'lanes'>;
+export type SchedulerOptions = Omit<WatchedLoopOptions, 'lanes'>;
+
+type Loop = SourceLoop | WatchedLoop;
 
 /** So many sources are read at once; each may need a thread and the memory of its catalogue. */
 const READING = 4;
@@ -13,10 +16,13 @@ const LONGEST_START = 30_000;
 /** How soon to see whether another replica has loaded a source that the store has nothing of. */
 const ELSEWHERE_MS = 500;
 
-/** Synchronises every source at start, after a change, and then at its interval, until it is closed. */
+/**
+ * Synchronises every source at start, after a change, and then at its interval, until it is closed. Those that tell what
+ * changes are followed instead.
+ */
 export class SyncScheduler {
-  readonly #options: LoopOptions;
-  readonly #loops = new Map<string, SourceLoop>();
+  readonly #options: WatchedLoopOptions;
+  readonly #loops = new Map<string, Loop>();
   readonly #ending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
 
@@ -28,8 +34,9 @@ export class SyncScheduler {
   }
 
   /**
-   * Synchronises every source for the first time. Waits for files on this machine, and for sources elsewhere that the store has
-   * nothing of, whoever loads them; for all together not longer than `LONGEST_START`. A file of the configuration that was
+   * Synchronises every source for the first time. Waits for files on this machine, for sources elsewhere that the store has
+   * nothing of, whoever loads them, and for those that are followed, whose claims may be others than the store remembers;
+   * for all together not longer than `LONGEST_START`. A file of the configuration that was
    * never loaded fails with `registry/no-first-sync`: that is a mistake in it. Another place that does not answer is a state
    * of the world, and what somebody made through the API must not keep the server from starting: both are logged, and tried
    * again.
@@ -42,7 +49,7 @@ export class SyncScheduler {
       const loop = this.#add(stored);
       const first = loop.run('start');
       const hasData = (statuses.get(stored.name)?.contentHash ?? null) !== null;
-      if (hasData && !loop.isLocal) return;
+      if (hasData && !loop.isLocal && !isWatched(stored.kind)) return;
       const { failure } = await this.#loaded(loop, first, ended.signal);
       const isMistake = loop.isLocal && stored.creationType === 'CONFIG';
       if (failure !== undefined && !hasData && isMistake) throw neverLoaded(stored.name, failure);
@@ -78,7 +85,7 @@ export class SyncScheduler {
    */
   async sourceChanged(name: string): Promise<void> {
     const loop = this.#loops.get(name);
-    if (loop === undefined || loop.stored.interval !== null) return;
+    if (loop === undefined || loop.stored.interval !== null || isWatched(loop.stored.kind)) return;
     await this.#settled();
     await loop.run('changed');
   }
@@ -104,13 +111,14 @@ export class SyncScheduler {
     await this.#settled();
   }
 
-  #add(stored: StoredSource): SourceLoop {
-    const loop = new SourceLoop(stored, this.#options);
+  #add(stored: StoredSource): Loop {
+    const Made = isWatched(stored.kind) ? WatchedLoop : SourceLoop;
+    const loop = new Made(stored, this.#options);
     this.#loops.set(stored.name, loop);
     return loop;
   }
 
-  #end(loop: SourceLoop): void {
+  #end(loop: Loop): void {
     const ending = loop.close().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
@@ -120,7 +128,7 @@ export class SyncScheduler {
   }
 
   /** The first synchronisation that has ended, of this process or of another: until then there may be nothing to serve. */
-  async #loaded(loop: SourceLoop, first: Promise<Attempt>, ended: AbortSignal): Promise<Attempt> {
+  async #loaded(loop: Loop, first: Promise<Attempt>, ended: AbortSignal): Promise<Attempt> {
     for (let attempt = await first; ; attempt = await loop.run('changed')) {
       const isStored = (attempt.status?.contentHash ?? null) !== null;
       const isOver = attempt.isElsewhere !== true && !isBusy(attempt.failure);
@@ -148,7 +156,7 @@ const BUSY: ReadonlySet<string> = new Set(['store/locked', 'store/conflict', 'st
 
 /** Orphaned sources are served as they are. */
 function isRead({ kind, orphaned }: StoredSource): boolean {
-  return isSynced(kind) && !orphaned;
+  return (isSynced(kind) || isWatched(kind)) && !orphaned;
 }
 
 /** What decides about how a source is read. */

@@ -282,7 +282,7 @@ function takenOver(failure: Error): { readonly isElsewhere?: true } {
   return failure instanceof SkepError && failure.code === 'store/lease-lost' ? { isElsewhere: true } : {};
 }
 
-function asError(error: unknown): Error {
+export function asError(error: unknown): Error {
   return error instanceof Error ? error : new SkepError('internal/bug', { cause: error });
 }
 

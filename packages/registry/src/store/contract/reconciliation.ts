@@ -27,6 +27,7 @@ const registryOf = (name: string, ...sources: string[]): NamedRegistry => ({ nam
 export function reconciliation(fixture: Fixture): void {
   describe('reconciliation', () => {
     followsTheFile(fixture);
+    changesKinds(fixture);
     refuses(fixture);
     keepsWhatIsInUse(fixture);
     standsBack(fixture);
@@ -73,20 +74,6 @@ function followsTheFile(fixture: Fixture): void {
     });
   });
 
-  test('forgets what was published when a source stops being managed, and what was synchronised when it starts', async () => {
-    const { store } = fixture;
-    await store.reconcile(state([sourceOf('a', 'managed')]));
-    await store.publish(publishOf('p/p', '1', ACME), allowed);
-    await store.reconcile(state([sourceOf('a', 'file', OTHER)]));
-    expect(await store.readEntries('a')).toEqual([]);
-    await store.replaceEntries(replacementOf('a', [serverOf('s/s', { '1': '{}' })], 'T1'));
-    await store.reconcile(state([sourceOf('a', 'git', OTHER)]));
-    expect(await store.readEntries('a')).toHaveLength(1);
-    await store.reconcile(state([sourceOf('a', 'managed')]));
-    expect(await store.readEntries('a')).toEqual([]);
-    expect(await store.readStatus('a')).toMatchObject({ message: 'Non-synced source (type: managed)' });
-  });
-
   test('moves the managed place from one source to another', async () => {
     const { store } = fixture;
     await store.reconcile(state([sourceOf('a', 'managed'), sourceOf('b')]));
@@ -101,6 +88,28 @@ function followsTheFile(fixture: Fixture): void {
     const done = await Promise.all(others.map((store) => store.reconcile(desired)));
     expect(done.flatMap(({ value }) => value.sources.created)).toEqual(['a', 'm']);
     expect(new Set(done.map(({ revision }) => revision)).size).toBe(1);
+  });
+}
+
+function changesKinds(fixture: Fixture): void {
+  test('forgets what was published when a source stops being managed, and what was synchronised when it starts', async () => {
+    const { store } = fixture;
+    await store.reconcile(state([sourceOf('a', 'managed')]));
+    await store.publish(publishOf('p/p', '1', ACME), allowed);
+    await store.reconcile(state([sourceOf('a', 'file', OTHER)]));
+    expect(await store.readEntries('a')).toEqual([]);
+    await store.replaceEntries(replacementOf('a', [serverOf('s/s', { '1': '{}' })], 'T1'));
+    await store.reconcile(state([sourceOf('a', 'git', OTHER)]));
+    expect(await store.readEntries('a')).toHaveLength(1);
+    await store.reconcile(state([sourceOf('a', 'managed')]));
+    expect(await store.readEntries('a')).toEqual([]);
+    expect(await store.readStatus('a')).toMatchObject({ message: 'Non-synced source (type: managed)' });
+    await store.publish(publishOf('p/p', '1', ACME), allowed);
+    await store.reconcile(state([sourceOf('a', 'kubernetes')]));
+    expect(await store.readEntries('a')).toEqual([]);
+    await store.replaceEntries(replacementOf('a', [serverOf('s/s', { '1': '{}' })], 'T1'));
+    await store.reconcile(state([sourceOf('a', 'managed')]));
+    expect(await store.readEntries('a')).toEqual([]);
   });
 }
 

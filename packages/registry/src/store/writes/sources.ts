@@ -2,7 +2,13 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
 import type { CreationType } from '../../access/admin-scope.ts';
 import type { DecideOnSource, SourceDeletionFacts } from '../decisions.ts';
-import { isSynced, type NamedSource, type SourceSettings, type StoredSource } from '../rows.ts';
+import {
+  gainsOtherwise,
+  isSynced,
+  type NamedSource,
+  type SourceSettings,
+  type StoredSource,
+} from '../rows.ts';
 import { addMissingStatus } from './statuses.ts';
 import type { SourceTable, Tables } from '../schema/tables.ts';
 import type { Write } from '../database.ts';
@@ -80,7 +86,7 @@ export async function writeSource(
   else await write.db.updateTable('source').set(row).where('name', '=', name).execute();
   if (isNew || contentText(before) !== contentText({ kind, config, format, filter }))
     await forgetLease(write.db, name);
-  if (!isNew && isSynced(before.kind) !== isSynced(kind)) await forgetEntries(write.db, name);
+  if (!isNew && gainsOtherwise(before.kind, kind)) await forgetEntries(write.db, name);
   if (isSynced(kind)) await inheritClaims(write.db, name, claims);
   await addMissingStatus(write.db, { name, kind });
   return storedSource(row);

@@ -2,7 +2,7 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { NO_CLAIMS, type Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry, type Entry, type EntryKind } from '@skep/core/catalog/entry.ts';
-import { serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
+import { publishedVersionFault, serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
@@ -105,21 +105,6 @@ function memberOf(value: unknown, key: 'name' | 'version' | 'remotes' | 'url'): 
 export function requireClaims(authority: Authority, { value }: JsonBody): void {
   if (Object.hasOwn(value, 'claims')) return;
   enforce(decideClaimsGiven(authority, NO_CLAIMS));
-}
-
-/** Comparators at the start, alternatives, and wildcards in the place of a number: what package managers call a range. */
-const RANGE = /^[\^~<>=]|\|\||(?:^|\.)[xX*](?:$|[.+-])/;
-
-/**
- * Why nothing can be published under `version`, or undefined (docs/behaviour/registry.md#publishing). A range would be
- * stored as one version that nobody can install.
- */
-function publishedVersionFault(version: string): string | undefined {
-  const fault = versionFault(version);
-  if (fault !== undefined) return fault;
-  return RANGE.test(version)
-    ? `the version must be one version, not the range ${JSON.stringify(version)}`
-    : undefined;
 }
 
 /** Members of a server document in its usual order; each is taken over as it was written. */

@@ -2,7 +2,6 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { exactClaims } from '../../../access/claim-set.ts';
 import { coversNew, enforce } from '../../../access/decision.ts';
 import { isAllowedPath } from '../../../sources/allowed-path.ts';
-import { KINDS } from '../../../sources/kinds.ts';
 import { decodeSource } from '../../../sources/open-source.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { SourceFacts } from '../../../store/decisions.ts';
@@ -159,8 +158,6 @@ export const SOURCE_ROUTES: readonly Route[] = [...resourceRoutes(SOURCES), star
  */
 async function checkRequested({ body: settings, limits, ingest }: AdminCall<SourceSettings>): Promise<void> {
   const { apiFault, files = [], data, format } = decodeSource(settings);
-  if (KINDS[settings.kind].isAvailable === false)
-    throw invalid(`a ${settings.kind} source is not available yet`);
   if (apiFault !== undefined) throw invalid(apiFault);
   if (withoutUrlSecrets(settings.config) !== settings.config) throw invalid(KEPT_SECRET);
   for (const path of files) {

@@ -161,12 +161,12 @@ describe('creating and replacing', () => {
       /^invalid source configuration: "file.data" is a official-list file/,
     ],
     [
-      'a kubernetes source',
+      'a kubernetes source that names a file of the server',
       'x',
       'admin',
-      { kubernetes: {} },
+      { kubernetes: { kubeconfig: '/etc/kubernetes/admin.conf' } },
       400,
-      'invalid source configuration: a kubernetes source is not available yet',
+      'invalid source configuration: kubernetes.kubeconfig: is only for sources of the configuration file',
     ],
     [
       'a bad body before claims that the caller lacks',

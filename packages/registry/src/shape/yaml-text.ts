@@ -1,5 +1,5 @@
 import { isMap, isPair, isScalar, LineCounter, parseDocument, type Document } from 'yaml';
-import type { ConfigPath, Problem } from '../shape/problem.ts';
+import type { ConfigPath, Problem } from './problem.ts';
 
 /** Line and column, counted from 1. */
 export interface Place {
