@@ -115,6 +115,17 @@ describe('what a registry would have somebody sign in with', () => {
     expect(await skep.read(skep.places.configFile)).toContain('client_id: mine');
   });
 
+  test('is a token for the server itself, as MCP has it, where it has RFC 9728 metadata alone', async () => {
+    const [skep, world] = [await person(), await loginWorld()];
+    world.offer = undefined;
+    const login = `${LOGIN} --client-id skep-cli ${world.registry}`;
+    expect((await skep.run(login, { agrees: true })).out).toContain('as ann');
+    const asked = (): string | undefined => world.ofIdp.findLast(({ line }) => line === 'POST /device')?.body;
+    expect(asked()).toContain(`resource=${encodeURIComponent(world.registry)}`);
+    await skep.output(`${login} --issuer ${world.idp}`);
+    expect(asked()).not.toContain('resource');
+  });
+
   test('is not kept as what the person said', async () => {
     const [skep, world] = [await person(), await loginWorld()];
     await skep.run(`${LOGIN} ${world.registry}`, { agrees: true });

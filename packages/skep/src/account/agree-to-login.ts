@@ -71,7 +71,7 @@ function shownTerms({ server, issuer, clientId, audience, scopes }: LoginTerms):
   ].flatMap(([name = '', value]) =>
     value === undefined ? [] : [`  ${name.padEnd(5)} ${printable(value)}\n`],
   );
-  return `To ${printable(shownServer(server))}, which is shown the token, you sign in\n${rows.join('')}`;
+  return `${printable(shownServer(server))} has you sign in, and is shown the token:\n${rows.join('')}`;
 }
 
 /** A token for another address would be good there, in the hands of this server. */

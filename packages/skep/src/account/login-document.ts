@@ -65,7 +65,8 @@ function documentIn(value: unknown, address: URL): LoginDocument {
     });
   }
   const known = logins.filter((login) => login !== undefined);
-  return { server: resource.replace(/\/+$/u, ''), logins: known };
+  const { origin, pathname } = new URL(resource);
+  return { server: origin + pathname.replace(/\/+$/u, ''), logins: known };
 }
 
 /** An address of the same host that is a plain word of a command line; words of others become no command. */

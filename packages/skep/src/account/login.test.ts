@@ -56,12 +56,41 @@ describe('skep login', () => {
     expect(await skep.read(skep.places.configFile).catch(() => '')).not.toContain('registry_auth');
   });
 
+  test('takes of the address in a document only where it is', async () => {
+    const skep = await commandUnderTest(machine);
+    const { address, seen } = await announcing((own) => ({
+      resource: `${own}/?;evil|sh#x`,
+      sign_in: [{ issuer: own, client_id: 'job' }],
+    }));
+    await skep.write('secret', 's');
+    const line = `login --client-id job --client-secret-file secret --issuer ${address} --allow-private-ip ${address}`;
+    expect(await skep.refusal(line)).not.toContain('evil');
+    expect(seen.map((one) => one.line).join()).not.toContain('evil');
+  });
+
   test('says that a server does not tell how one signs in', async () => {
     const skep = await commandUnderTest(machine);
     const { address } = await registryServer(() => undefined);
     expect(await skep.refusal(`login --allow-private-ip ${address}`)).toContain(
       `does not say how one signs in; a registry without sign-in is chosen with skep config set-registry ${address}`,
     );
+  });
+
+  test.each<[why: string, answer: (elsewhere: string) => ScriptedAnswer, said: string]>([
+    ['leads elsewhere', (elsewhere) => elsewhere, 'does not say how one signs in'],
+    ['is far too long', () => [200, { resource: 'x'.repeat(10_000_000) }], 'larger than'],
+    ['is no JSON', () => [200, Buffer.from('<html>')], 'does not say how one signs in'],
+  ])('believes no document that %s', async (_, answer, said) => {
+    const skep = await commandUnderTest(machine);
+    const elsewhere = await registryServer(() => [
+      200,
+      { resource: 'https://x.test', sign_in: [{ issuer: 'https://x.test' }] },
+    ]);
+    const { address } = await registryServer(({ line }) =>
+      line === 'GET /.well-known/skep-registry' ? answer(`${elsewhere.address}/x`) : undefined,
+    );
+    expect(await skep.refusal(`login --allow-private-ip ${address}`)).toContain(said);
+    expect(elsewhere.seen).toEqual([]);
   });
 
   test('asks nobody where nothing can be kept', async () => {
@@ -85,7 +114,10 @@ describe('skep login', () => {
     ['login ftp://registry.test', 'invalid address of a registry: "ftp://registry.test"'],
     ['login https://registry.test --client-secret-file absent', 'needs --client-id'],
     ['logout', 'you are signed in nowhere'],
-    ['logout nonsense', 'that is no address'],
+    ['logout nonsense', 'invalid address of a registry: "nonsense"'],
+    ['logout https://user:pw@registry.test', 'the address holds a login'],
+    ['config set-registry https://user:pw@registry.test', 'the address holds a login: "https://'],
+    ['unpublish a/b@1 --registry https://user:pw@registry.test', 'the address holds a login: "https://'],
   ])('skep %s is refused', async (line, said) => {
     const skep = await commandUnderTest(machine);
     const refusal = await skep.refusal(line);

@@ -1,3 +1,7 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
+import { redactUrl } from '@skep/core/log/redact.ts';
+
 /** A registry as people write it: the server, and which of its registries, where the address says so. */
 export interface RegistryAddress {
   /** Without a slash at its end. */
@@ -41,4 +45,33 @@ export function isAt(address: string, server: string): boolean {
 export function shownServer(server: string): string {
   const url = URL.parse(server);
   return url === null ? server : url.host + url.pathname.replace(/\/+$/u, '');
+}
+
+/**
+ * The address of a registry as somebody gave it. Fails with `usage/invalid-value`, also where it holds a login: that would be kept
+ * in the configuration, and no registry is asked with it.
+ */
+export function registryAddressIn(text: string): URL {
+  const url = parseHttpUrl(text);
+  if (url !== undefined && !hasLogin(url)) return url;
+  if (url !== undefined) throw loginInAddress(text);
+  throw new SkepError('usage/invalid-value', {
+    message: `invalid address of a registry: "${redactUrl(text)}"`,
+    hint: 'give an http or https address',
+  });
+}
+
+export function loginInAddress(text: string): SkepError {
+  return new SkepError('usage/invalid-value', {
+    message: `the address holds a login: "${redactUrl(text)}"`,
+    hint: 'give the address alone; skep login asks the identity provider',
+  });
+}
+
+/** Fails with `catalog-source/refused` for plain http that nobody has allowed. `use` is what the address is for, for people. */
+export function refuseClear({ protocol, href }: URL, use: string, isAllowed: boolean): void {
+  if (protocol === 'https:' || isAllowed) return;
+  throw new SkepError('catalog-source/refused', {
+    message: `plain http is not safe for ${use}: "${redactUrl(href)}"`,
+  });
 }

@@ -1,5 +1,5 @@
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { signInStore } from '../secrets/sign-in-store.ts';
+import { signInStore, type LastingSignInStore } from '../secrets/sign-in-store.ts';
 import type { OfferedLogin } from './login-document.ts';
 import type { AccountKeys } from './no-account.ts';
 import { signInOfRegistry, type AccountSurroundings } from './tokens.ts';
@@ -46,4 +46,10 @@ export function saidIn(config: AppConfig): SaidLogin {
     scopes: config.registryAuthScopes,
     agreed: config.registryAuthAgreed,
   };
+}
+
+/** The servers that somebody is signed in to here, whichever of them is used. Fails as reading the secrets does. */
+export async function serversSignedInTo(store: Pick<LastingSignInStore, 'list'>): Promise<readonly string[]> {
+  const kept = await store.list(({ resource }) => signInOfRegistry(resource));
+  return kept.map(({ resource }) => resource);
 }

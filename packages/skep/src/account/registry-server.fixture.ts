@@ -12,8 +12,8 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-/** Status and body; a text is where it redirects to. */
-export type ScriptedAnswer = readonly [status: number, body?: unknown] | string | undefined;
+/** Status and body, which is JSON but for a buffer; a text is where it redirects to, and null is none at all: the connection ends. */
+export type ScriptedAnswer = readonly [status: number, body?: unknown] | string | null | undefined;
 
 /** A server on this machine until the test ends, which answers as told (404 where nothing is). */
 export async function registryServer(
@@ -28,11 +28,18 @@ export async function registryServer(
         body,
       };
       seen.push(one);
-      const given = (await answer(one)) ?? [404, { error: 'no such endpoint' }];
+      const given = await answer(one);
+      if (given === null) return response.destroy();
+      if (given === undefined)
+        return response
+          .writeHead(404, { 'content-type': 'application/json' })
+          .end('{"error":"no such endpoint"}');
       if (typeof given === 'string') return response.writeHead(302, { location: given }).end();
       const [status, content] = given;
       response.writeHead(status, { 'content-type': 'application/json' });
-      return response.end(content === undefined ? undefined : JSON.stringify(content));
+      return response.end(
+        content === undefined || Buffer.isBuffer(content) ? content : JSON.stringify(content),
+      );
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,6 +1,7 @@
 import type { KeptSignIn, Person, SignInTarget, SignInWay } from '@skep/auth/sign-in/port.ts';
 import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { signIn } from '@skep/auth/sign-in/sign-in.ts';
+import { withdrawBeside } from '@skep/auth/sign-in/sign-out.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { createClient } from '@skep/core/fetch/client.ts';
@@ -15,6 +16,7 @@ import { mayBePrivateBy, refuseHidden } from './private-issuer.ts';
 import { readLoginDocument, type LoginDocument } from './login-document.ts';
 import { shownServer, splitAddress } from './registry-address.ts';
 import type { SaidLogin, SomeLogin } from './registry-in-use.ts';
+import { tellOtherClient } from './tell-other-client.ts';
 import { requireProtected } from './signed-client.ts';
 import { signInOfRegistry, tokensOf, type AccountSurroundings } from './tokens.ts';
 
@@ -69,9 +71,10 @@ export async function signInToRegistry(address: URL, wish: LoginWish, around: Ar
   try {
     if (wish.issuer === undefined) await refuseHidden(login.issuer, server, fetch);
     const target = {
-      ...targetOf(server, login, wish),
+      ...targetOf(server, login, { ...wish, isAnnounced: found !== undefined }),
       mayBePrivate: await mayBePrivateBy(wish, server, fetch),
     };
+    const former = await store.read(key).catch(() => undefined);
     const kept = await signIn(target, wish.way, {
       fetch,
       clock: around.clock ?? systemClock,
@@ -79,13 +82,25 @@ export async function signInToRegistry(address: URL, wish: LoginWish, around: Ar
       person: around.person,
       signal: around.signal,
       timeoutMs: wish.timeoutMs ?? (wish.way === 'browser' ? PERSON_MS : undefined),
-      kept: await store.read(key).catch(() => undefined),
+      kept: former,
       async agree(asked) {
         agreed = await agreeTo({ ...login, ...asked, server }, wish, around);
       },
     });
-    const account = await accountOf(server, kept, wish, around);
-    await store.change(key, async () => kept);
+    let replaced: KeptSignIn | undefined;
+    let account: Account;
+    try {
+      account = await accountOf(server, kept, wish, around);
+      await store.change(key, async (before) => {
+        replaced = before;
+        return kept;
+      });
+    } catch (error) {
+      await withdrawBeside(kept, former, { fetch, log: silentLog });
+      throw error;
+    }
+    tellOtherClient(login.clientId, kept, around.terminal);
+    if (replaced !== undefined) await withdrawBeside(replaced, kept, { fetch, log: silentLog });
     return { server, login: { issuer, clientId, audience, scopes, agreed }, kept, account };
   } finally {
     fetch.close();
@@ -143,17 +158,23 @@ async function chooseLogin(
 
 /**
  * An audience is asked for in both ways that there are: as `audience`, and where it is an address as `resource` (RFC 8707).
- * Without one, neither: some providers refuse a resource that they do not know.
+ * Without one, neither: some providers refuse a resource that they do not know (decision 0357). What a server says in RFC 9728
+ * metadata alone is said for clients of MCP, which name the server as the resource.
  */
-function targetOf(server: string, login: SomeLogin, wish: LoginWish): SignInTarget {
+function targetOf(
+  server: string,
+  login: SomeLogin,
+  wish: LoginWish & { readonly isAnnounced: boolean },
+): SignInTarget {
   const { issuer, clientId, scopes, audience } = login;
+  const none = wish.isAnnounced || issuer !== undefined ? '' : undefined;
   return {
     resource: server,
     issuer,
     clientId,
     clientSecret: wish.clientSecret,
     scopes,
-    resourceIndicator: audience !== undefined && URL.canParse(audience) ? audience : '',
+    resourceIndicator: audience !== undefined && URL.canParse(audience) ? audience : none,
     ...(audience === undefined ? {} : { authorizeParams: { audience } }),
     assumesPkce: true,
     callbackPort: wish.callbackPort,

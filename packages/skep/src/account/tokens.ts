@@ -19,6 +19,8 @@ export interface AccountSurroundings extends SecretsSurroundings {
   readonly clock?: Clock;
   /** False for who cannot wait: a token that has ended then counts as none. */
   readonly renewsTokens?: boolean;
+  /** How long other commands may be renewing the same sign-in, milliseconds; 10 s by default. */
+  readonly patienceMs?: number;
 }
 
 /** Tokens for the requests to one server. */
@@ -37,6 +39,7 @@ const MAX_TOKEN_BYTES = 64 * 1024;
 const B64_TOKEN = /^[\w.~+/-]+=*$/u;
 
 /** Nobody waits as long for a list of servers as a workload may for its tokens. */
+const LOCK_MS = 10_000;
 const PATIENCE = {
   initialMs: 500,
   maxMs: 2_000,
@@ -65,17 +68,13 @@ export async function tokensFor(
   { registryAuthServer: server, named }: Trusted,
   around: AccountSurroundings,
 ): Promise<RegistryTokens | undefined> {
-  const file = around.env[TOKEN_FILE] ?? '';
-  const isOf = (text = ''): boolean => {
-    const url = parseHttpUrl(text);
-    return url !== undefined && isAt(address, splitAddress(url).server);
-  };
-  if (file !== '' && [server, named, around.env[REGISTRY]].some(isOf)) return tokensOfFile(file);
+  const file = tokenFileFor(address, { registryAuthServer: server, named }, around.env);
+  if (file !== undefined) return tokensOfFile(file);
   if (server === undefined || !isAt(address, server)) return undefined;
-  const { clock = systemClock } = around;
+  const { clock = systemClock, patienceMs: waitMs = LOCK_MS } = around;
   if (around.renewsTokens === false) return tokensKept(server, signInStore(around), clock);
   const fetch = createSignInFetch();
-  const source = createTokenSource(signInOfRegistry(server), signInStore(around), {
+  const source = createTokenSource(signInOfRegistry(server), signInStore(around, { waitMs }), {
     fetch,
     clock,
     log: silentLog,
@@ -88,6 +87,19 @@ export async function tokensFor(
     refused: source.refused,
     close: () => void source.close().then(() => fetch.close()),
   };
+}
+
+/** The path of `SKEP_TOKEN_FILE`, where its token is for an address; it then counts before a sign-in. */
+export function tokenFileFor(
+  address: string,
+  { registryAuthServer, named }: Trusted,
+  env: AccountSurroundings['env'],
+): string | undefined {
+  const isOf = (text = ''): boolean => {
+    const url = parseHttpUrl(text);
+    return url !== undefined && isAt(address, splitAddress(url).server);
+  };
+  return [registryAuthServer, named, env[REGISTRY]].some(isOf) ? env[TOKEN_FILE] || undefined : undefined;
 }
 
 function tokensOfFile(file: string): RegistryTokens {

@@ -41,6 +41,7 @@ export function isOfProxy(target: string): boolean {
 /** Begins the names of what Skep keeps for itself. */
 const SYSTEM = '__skep_';
 const OF_WORKLOADS = `${SYSTEM}workloads_`;
+const OF_SIGN_INS = `${SYSTEM}sign_in_`;
 const MAX_NAME_CHARS = 256;
 const FORM = /^(?<name>[^,]+),target=(?<target>.+)$/s;
 
@@ -87,7 +88,9 @@ export const ownedName = (workload: string, variable: string): string =>
 export const buildAuthSecret = (kind: string): string => `${SYSTEM}build_auth_file_${kind}`;
 
 /** The name under which a sign-in is stored; its key may be an address, which is no name of a secret. */
-export const signInSecret = (key: string): string => `${SYSTEM}sign_in_${hash('sha256', key).slice(0, 32)}`;
+export const signInSecret = (key: string): string => `${OF_SIGN_INS}${hash('sha256', key).slice(0, 32)}`;
+
+export const isSignInSecret = (name: string): boolean => name.startsWith(OF_SIGN_INS);
 
 /** True for what is stored for this workload alone. */
 export const isOwnedBy = (workload: string, name: string): boolean =>

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SOME_SIGN_IN } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import type { KeptSignIn } from '@skep/auth/sign-in/port.ts';
 import { places as placesOf } from '@skep/core/files/places.ts';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,14 +15,7 @@ import { openProvider } from './open-provider.ts';
 
 const KEY = signInOfWorkload('a1');
 const KEPT: KeptSignIn = {
-  version: 1,
-  way: 'browser',
-  resource: 'https://mcp.invalid/mcp',
-  issuer: 'https://issuer.invalid',
-  tokenEndpoint: 'https://issuer.invalid/token',
-  client: { id: 'c1', authMethod: 'none' },
-  scopes: ['a'],
-  mayBePrivate: false,
+  ...SOME_SIGN_IN,
   accessToken: 'access-hunter2',
   refreshToken: 'refresh-hunter2',
 };
@@ -54,6 +48,19 @@ test('what a change refuses leaves what there was, and undefined removes it', as
   expect(await store.read(KEY)).toEqual(KEPT);
   await store.change(KEY, async () => undefined);
   expect(await store.read(KEY)).toBeUndefined();
+});
+
+test('what a change has got is kept, though its command is told to end meanwhile', async () => {
+  const around = await machine();
+  const ending = new AbortController();
+  const store = signInStore({ ...around, signal: ending.signal });
+  const rotated = store.change(KEY, async () => {
+    ending.abort();
+    return KEPT;
+  });
+  expect(await rotated).toEqual(KEPT);
+  expect(await signInStore(around).read(KEY)).toEqual(KEPT);
+  await expect(store.change(KEY, async () => undefined)).rejects.toBe(ending.signal.reason);
 });
 
 test('a change sees what another store of the same user has kept meanwhile', async () => {

@@ -7,7 +7,7 @@ import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { listOf, members, readAs, text } from '@skep/core/settings/shape.ts';
 import { chosenKind, openProviderToKeep } from './open-provider.ts';
 import type { ProviderKind, SecretsProvider, SecretsSurroundings } from './provider.ts';
-import { signInSecret } from './reference.ts';
+import { isSignInSecret, signInSecret } from './reference.ts';
 
 /** Whoever changes a sign-in may be asking a token endpoint, or waiting for a person. */
 const LOCK_MS = 120_000;
@@ -32,17 +32,23 @@ export interface LastingSignInStore extends SignInStore {
    * password that nobody has been asked for yet, this asks.
    */
   readonly ready: () => Promise<void>;
+  /** All whose key is the one that `keyOf` makes of them; none where the place cannot tell. Fails as `read`. */
+  readonly list: (keyOf: (kept: KeptSignIn) => string) => Promise<readonly KeptSignIn[]>;
 }
 
 /**
  * Sign-ins among the secrets of the user, each an entry of its own and sealed as all of them. Whoever changes one holds a
  * lock that other processes wait for, and reads it again under it. `read` finds nothing where no place for secrets was
- * chosen. Both fail as `openProvider` does, and with `secrets/damaged`; `change` also with `file/locked`, and with
+ * chosen. `waitMs` is how long others may hold one, and the signal ends that waiting alone. Both fail as `openProvider` does, and with `secrets/damaged`; `change` also with `file/locked`, and with
  * `secrets/read-only` where nothing can be kept.
  */
-export function signInStore(around: SecretsSurroundings): LastingSignInStore {
+export function signInStore(
+  around: SecretsSurroundings,
+  { waitMs = LOCK_MS }: { readonly waitMs?: number | undefined } = {},
+): LastingSignInStore {
   const { places, signal } = around;
-  const provider = openOnce(around);
+  // What a server gave is kept also by a command that is told to end meanwhile: the old refresh token may be worth nothing by now.
+  const provider = openOnce({ ...around, signal: new AbortController().signal });
   const keeper = async (): Promise<Keeper> => {
     const { kind, get, change } = await provider();
     if (change) return { get, change };
@@ -58,7 +64,7 @@ export function signInStore(around: SecretsSurroundings): LastingSignInStore {
     },
     async change(key, next) {
       const lock = join(places.locksDir, `${lockName(key)}.lock`);
-      return withLock(lock, { waitMs: LOCK_MS, what: `the sign-in of ${key}`, signal }, async () => {
+      return withLock(lock, { waitMs, what: `the sign-in of ${key}`, signal }, async () => {
         const keeping = await keeper();
         const text = await keeping.get(signInSecret(key));
         // What cannot be read is of no use to whoever signs in anew.
@@ -73,6 +79,15 @@ export function signInStore(around: SecretsSurroundings): LastingSignInStore {
     },
     async ready() {
       await (await keeper()).get(signInSecret(''));
+    },
+    async list(keyOf) {
+      if ((await chosenKind(around)) === undefined) return [];
+      const { get, list } = await provider();
+      const names = ((await list?.()) ?? []).map(({ name }) => name).filter(isSignInSecret);
+      const all = await Promise.all(
+        names.map(async (name) => [name, signInIn((await get(name)) ?? '')] as const),
+      );
+      return all.flatMap(([name, kept]) => (kept && signInSecret(keyOf(kept)) === name ? [kept] : []));
     },
   };
 }
