@@ -5,8 +5,14 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
 import { namesIn } from '../account/account.ts';
-import { registryUrl, shownServer, splitAddress } from '../account/registry-address.ts';
-import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
+import {
+  loginInAddress,
+  refuseClear,
+  registryUrl,
+  shownServer,
+  splitAddress,
+} from '../account/registry-address.ts';
+import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import { localFile, remoteFile } from './open-catalog.ts';
 
 /** A catalogue choice as keys of the configuration file: one is set, the others go. */
@@ -51,16 +57,13 @@ export async function detectRegistry(text: string, options: KindOptions): Promis
       hint: 'give a file, or an http or https address with a host',
     });
   }
+  if (url !== undefined && hasLogin(url)) throw loginInAddress(text);
   if (url === undefined || url.protocol === 'file:') {
     const path = url === undefined ? resolve(cwd, text) : fileURLToPath(url);
     await localFile(path).list({ signal });
     return { choice: { ...noRegistry, local_registry_path: path }, wantsSignIn: false };
   }
-  if (url.protocol === 'http:' && !options.allowPrivate) {
-    throw new SkepError('catalog-source/refused', {
-      message: `plain http is not safe for a catalogue: "${redactUrl(text)}"`,
-    });
-  }
+  refuseClear(url, 'a catalogue', options.allowPrivate);
   const api = url.pathname.endsWith('.json') ? undefined : await apiAt(text, url, options);
   if (api !== undefined) return api;
   await remoteFile(text, await options.client('file')).list({ signal });

@@ -6,6 +6,7 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { jsonErrorPlace } from '@skep/core/json/judge.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { compactText, memberSlice } from '@skep/core/json/scan.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 
 /** What somebody wants to publish, as its file has it. */
 export interface Publication {
@@ -31,6 +32,14 @@ export async function readPublication(path: string, shown: string): Promise<Publ
   if (!isRecord(value)) throw new SkepError('publish/invalid-document', { message: notJson(text, shown) });
   const kind = BUNDLES.find((one) => isRecord(value[one]));
   const document = kind === undefined ? value : value[kind];
+  const beside =
+    kind === undefined ? undefined : Object.keys(value).find((member) => ![kind, '$schema'].includes(member));
+  if (beside !== undefined) {
+    throw new SkepError('publish/invalid-document', {
+      message: `"${shown}" has ${JSON.stringify(printable(beside))} beside its ${String(kind)}, which would not be published`,
+      hint: beside === 'claims' ? 'give claims with --claim' : 'take it out',
+    });
+  }
   const own = kind === undefined ? text.trim() : (memberSlice(text, [kind]) ?? '');
   const { name, version, namespace } = isRecord(document) ? document : {};
   if (typeof name !== 'string' || typeof version !== 'string') {

@@ -1,11 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { redactUrl } from '@skep/core/log/redact.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { openRegistryServer } from '../account/ask-registry.ts';
-import { isAt, registryUrl, splitAddress } from '../account/registry-address.ts';
+import {
+  isAt,
+  refuseClear,
+  registryAddressIn,
+  registryUrl,
+  splitAddress,
+} from '../account/registry-address.ts';
 import { REGISTRY, tokensFor, type AccountSurroundings } from '../account/tokens.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 import type { Door } from './registry-doors.ts';
 
 /** Flags of every command that changes what a registry holds. */
@@ -38,28 +43,19 @@ export async function openDoor(
   const config = await loadAppConfig(around.places);
   const text = addressOf(flags.registry, config);
   if (text === undefined) return undefined;
-  const url = parseHttpUrl(text);
-  if (url === undefined) {
-    throw new SkepError('usage/invalid-value', {
-      message: `invalid address of a registry: "${redactUrl(text)}"`,
-      hint: 'give an http or https address',
-    });
-  }
+  const url = registryAddressIn(text);
   const inUse =
     config.registryApiUrl !== undefined && isAt(text, splitAddress(new URL(config.registryApiUrl)).server);
   const allowPrivate = flags.allowPrivateIp || (inUse && config.allowPrivateRegistryIp);
-  if (url.protocol === 'http:' && !allowPrivate) {
-    throw new SkepError('catalog-source/refused', {
-      message: `plain http is not safe for a registry: "${redactUrl(text)}"`,
-      hint: 'use https, or give --allow-private-ip',
-    });
-  }
+  refuseClear(url, 'a registry', allowPrivate);
   const address = splitAddress(url);
   const { registryAuthServer } = config;
   const tokens = await tokensFor(text, { registryAuthServer, named: flags.registry }, around);
   const { version } = around.program;
   const registry = openRegistryServer({ server: address.server, tokens, allowPrivate, version });
-  return { address, registry, signal: around.signal, close: () => registry.close() };
+  const { signal, clock = systemClock } = around;
+  const pause = (ms: number): Promise<void> => clock.sleep(ms, signal);
+  return { address, registry, signal, pause, close: () => registry.close() };
 }
 
 /** As `openDoor`; fails with `publish/no-registry` where there is none. */
