@@ -8,6 +8,7 @@ import {
   parseMount,
   parseVolume,
   checkMountSources,
+  checkSources,
   mountSources,
   openToOthers,
 } from './mounts.ts';
@@ -99,6 +100,15 @@ afterEach(() => rm(home, { recursive: true }));
 const mounts = () => [{ source: data, target: '/data', readOnly: true }];
 
 describe('the source of a mount', () => {
+  test('that is there and cannot be looked at is not taken for one that is not', async () => {
+    const loop = join(home, 'loop');
+    await symlink('loop', loop);
+    await expect(checkSources([{ source: loop, target: '/x', readOnly: true }])).rejects.toMatchObject({
+      code: 'run/invalid-volume',
+      message: `failed to access volume source path "${loop}"`,
+    });
+  });
+
   test('that was swapped for a link to something else is not mounted', async () => {
     const granted = await mountSources(mounts());
     await rm(data, { recursive: true });

@@ -85,6 +85,15 @@ describe.each([
   });
 });
 
+test.each([
+  ['npx', NPX],
+  ['go', GO],
+])('requirements beside a package of %s are refused, whoever asks for them', (name, scheme) => {
+  expect(() => buildRecipe(scheme, { ...options, buildWith: ['mcp<2'] })).toThrow(
+    `build_with is not supported for ${name}:// builds`,
+  );
+});
+
 test('a Go program stands alone, unless system packages are added to it', () => {
   const last = (addPackages: readonly string[]): string =>
     finalStage(buildRecipe(GO, { ...options, addPackages }).files['Dockerfile'] ?? '');

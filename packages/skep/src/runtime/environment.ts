@@ -1,6 +1,6 @@
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { BuildSecrets } from './build-secrets.ts';
-import type { Runtime } from './runtime.ts';
+import type { PrepareRequest, Runtime } from './runtime.ts';
 import type { Spares } from './spares.ts';
 
 /** What a runtime may know about the machine and the user; built once in main.ts. */
@@ -25,6 +25,14 @@ export interface RuntimeEnvironment {
   readonly randomId: () => string;
   /** What this process has made ahead for workloads to come; absent in all but the supervisor. */
   readonly spares?: Spares | undefined;
+}
+
+/** The machine as the person who asked for a preparation has it; see `PrepareRequest.env`. */
+export function forRequest(
+  environment: RuntimeEnvironment,
+  { env }: Pick<PrepareRequest, 'env'>,
+): RuntimeEnvironment {
+  return env === undefined ? environment : { ...environment, env };
 }
 
 /** One thing that was tried and why it did not do. */

@@ -40,6 +40,8 @@ export interface Verification {
 
 export interface PrepareRequest {
   readonly source: Source;
+  /** Variables of the person who asked, whose registries, proxies and logins count; else those of the runtime's environment. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Images: who must have signed it. */
   readonly verification?: Verification;
   /** `--runtime-image`, `--runtime-add-package`: container builds of packages only. */

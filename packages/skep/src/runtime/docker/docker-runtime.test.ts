@@ -782,3 +782,26 @@ test('what an engine can limit it has said when it was asked who it is', async (
   expect(await engine.runtime.cautions({ name: 'a1', mounts: [], limits })).toHaveLength(1);
   expect(engine.calls()).toEqual(['GET /info']);
 });
+
+test('what a removal left that was cut short goes with the next, and nothing of another user', async () => {
+  const network = (Id: string, owner: string): object => ({
+    Id,
+    Name: 'skep-a1',
+    Created: '2026-01-01T00:00:00Z',
+    Labels: { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': owner },
+  });
+  const engine = await scriptedEngine({
+    'GET /containers/json': ({ query }) => ({
+      body: [{ Id: 'g1' }, ...(query['filters']?.includes('skep.state=owner') ? [] : [{ Id: 'g2' }])],
+    }),
+    'DELETE /containers/g1': { status: 204 },
+    'GET /networks': { body: [network('n1', 'owner'), network('n2', 'other')] },
+    'DELETE /networks/n1': { status: 204 },
+  });
+  await engine.runtime.remove('a1');
+  expect(engine.calls().filter((what) => what.startsWith('DELETE'))).toEqual([
+    'DELETE /containers/a1',
+    'DELETE /containers/g1',
+    'DELETE /networks/n1',
+  ]);
+});

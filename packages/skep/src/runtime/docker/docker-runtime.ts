@@ -6,7 +6,7 @@ import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Limits } from '../../permissions/limits.ts';
 import { openToOthers } from '../../permissions/mounts.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
-import type { RuntimeEnvironment } from '../environment.ts';
+import { forRequest, type RuntimeEnvironment } from '../environment.ts';
 import type {
   Attachment,
   LogRequest,
@@ -120,7 +120,7 @@ export class DockerRuntime implements Runtime {
     const { source } = request;
     if (source.kind === 'package') {
       const { preparePackage } = await import('./prepare-package.ts');
-      const [client, environment] = [this.#client, this.#environment];
+      const [client, environment] = [this.#client, forRequest(this.#environment, request)];
       return preparePackage({ client, environment, source, request, ensureBase });
     }
     const { reference, doubt } = await this.#verified(source.reference, request);
@@ -140,26 +140,27 @@ export class DockerRuntime implements Runtime {
   async #verified(reference: string, request: PrepareRequest): Promise<Chosen> {
     if (request.verification === undefined) return { reference };
     const { verifiedReference } = await import('./provenance/verified-reference.ts');
-    const [client, environment, credentials] = [this.#client, this.#environment, await this.#credentials()];
-    return verifiedReference(reference, { client, environment, credentials, request });
+    const environment = forRequest(this.#environment, request);
+    const credentials = await this.#credentials(environment);
+    return verifiedReference(reference, { client: this.#client, environment, credentials, request });
   }
 
   async dockerfile(request: PrepareRequest): Promise<string> {
     const { dockerfileOf } = await import('./prepare-package.ts');
-    return dockerfileOf(request, this.#environment);
+    return dockerfileOf(request, forRequest(this.#environment, request));
   }
 
   async #puller(request: PrepareRequest): Promise<(reference: string) => Promise<ObservedImage>> {
     const { report, signal } = request;
-    const credentials = await this.#credentials();
+    const environment = forRequest(this.#environment, request);
+    const credentials = await this.#credentials(environment);
     // Images of packages are built for the engine itself.
-    const wanted = request.source.kind === 'image' ? this.#environment.env['DOCKER_DEFAULT_PLATFORM'] : '';
+    const wanted = request.source.kind === 'image' ? environment.env['DOCKER_DEFAULT_PLATFORM'] : '';
     const platform = wanted || undefined;
     return (reference) => ensureImage(this.#client, { reference, platform, credentials, report, signal });
   }
 
-  async #credentials(): Promise<CredentialSources> {
-    const { env, home } = this.#environment;
+  async #credentials({ env, home }: RuntimeEnvironment): Promise<CredentialSources> {
     const dockerConfig = await userFile(
       path.join(env['DOCKER_CONFIG'] || path.join(home, '.docker'), 'config.json'),
     );
@@ -333,8 +334,10 @@ export class DockerRuntime implements Runtime {
       await this.#client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
     }
     await volumes.removeVolumesNamed(this.#client, empty, 'stays');
-    await removeGateway(this.#client, name);
-    await removeNetworks(this.#client, name, unnamed.spare);
+    // What was left of one that is gone is this user's by its own label alone.
+    const owner = status === 404 ? this.#environment.owner : undefined;
+    await removeGateway(this.#client, name, owner);
+    await removeNetworks(this.#client, name, { owner, other: unnamed.spare });
     if (unnamed.shared) await removeSharedNetwork(this.#client);
   }
 

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -73,4 +73,17 @@ test('is sent to the engine as it was read, and nothing is written beside it', a
   expect(context).toContain('RUN ["/bin/sh","/skep/fetch.sh","build","."]');
   expect(context).not.toContain(root);
   expect(await readdir(root)).toEqual(before);
+});
+
+test('is refused where it is too large to be sent, with what to do, and taken without what is left out', async () => {
+  const root = await moduleWith({ 'main.go': 'package main\n', 'data/large': '' });
+  await truncate(path.join(root, 'data/large'), 256 * 1024 * 1024);
+  await expect(readLocalContext(root, signal)).rejects.toMatchObject({
+    code: 'runtime/build-failed',
+    message: `the module at "${root}" is larger than 256 MiB`,
+    hint: expect.stringContaining('.dockerignore'),
+  });
+  await writeFile(path.join(root, '.dockerignore'), 'data\n');
+  const { parts } = await readLocalContext(root, signal);
+  expect(parts.map(({ name }) => name)).toEqual(['.dockerignore', 'go.mod', 'main.go']);
 });

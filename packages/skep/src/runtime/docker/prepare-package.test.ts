@@ -136,6 +136,10 @@ describe('the image of a Python package', () => {
     ];
     expect(new Set(tags).size).toBe(tags.length);
     expect(await tagOf(plain)).toBe(tags[0]);
+    // Those of the person who asked are what counts.
+    expect(await tagOf(plain, { env: { UV_DEFAULT_INDEX: 'https://mirror.example/simple' } })).toBe(
+      tags.at(-1),
+    );
   });
 
   test('is built from what we send alone: nothing of the working directory, and no login', async () => {

@@ -10,6 +10,7 @@ import {
   rename,
   rm,
   symlink,
+  truncate,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -88,6 +89,15 @@ describe('the version of a module of this machine', () => {
     } finally {
       await rm(copy, { recursive: true });
     }
+  });
+
+  test('is not looked for in more than anybody writes by hand, of which nothing is read', async () => {
+    await writeFile(path.join(root, 'large'), '');
+    await truncate(path.join(root, 'large'), 1024 ** 3 + 1);
+    await expect(localVersion({ root }, signal)).rejects.toMatchObject({
+      code: 'runtime/prefetch-failed',
+      message: `the module at "${root}" is too large: more than 100,000 files or 1 GiB`,
+    });
   });
 
   test('stops when asked to', async () => {

@@ -53,6 +53,14 @@ describe.skipIf(process.platform !== 'linux')('a bubblewrap that does not confin
   });
 });
 
+test('the sandbox is told not to be there on another system, with what is', async () => {
+  const search = { env: {}, platform: 'darwin', cacheDir: directory } as const;
+  await expect(findBubblewrap(search)).rejects.toMatchObject({
+    message: 'the sandbox is not available on "darwin" yet',
+    hint: 'start a container engine',
+  });
+});
+
 test.skipIf(process.platform !== 'linux')(
   'a mount of this machine that goes while bubblewrap is tried does not make it one that cannot be used',
   async () => {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { pid } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Limits } from '../../permissions/limits.ts';
+import { ownPid } from './linux-process.ts';
 import type { WorkloadPlaces } from './places.ts';
 
 /** Where this process may make control groups of its own (cgroups(7)), and which release of them the kernel runs. */
@@ -122,7 +122,7 @@ async function expectMove({ version, memory }: ControlGroups): Promise<void> {
       version === 2 ? id === '0' : controllers.split(',').includes('memory'),
     )?.[2];
     if (own === undefined) return;
-    await writeFile(path.join(path.dirname(memory), own, 'cgroup.procs'), `${pid}`, { flag: 'r+' });
+    await writeFile(path.join(path.dirname(memory), own, 'cgroup.procs'), `${ownPid()}`, { flag: 'r+' });
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
   }

@@ -16,7 +16,7 @@ export function inheritedDescriptors(): readonly number[] {
 
 function survivesExec(descriptor: number): boolean {
   try {
-    const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
+    const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch (error) {
     // The one that the listing itself was read through.

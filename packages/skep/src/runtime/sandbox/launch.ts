@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, constants, fchownSync, openSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -18,7 +17,8 @@ import { logTail } from './log-file.ts';
 import { GATED_ENV, GATED_FILES } from './gateway.ts';
 import type { Opening } from './open-network.ts';
 import { insideNetwork, type OwnNetwork } from './own-network.ts';
-import { openLogPipe, untilLogged } from './log-pipe.ts';
+import { openLogPipe, untilLogged, type LogPipe } from './log-pipe.ts';
+import { isFull } from './own-directories.ts';
 import { holdPipes } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
 import { readStatus, type RunRecord } from './records.ts';
@@ -52,6 +52,8 @@ export interface Launch extends WorkloadParts {
   readonly bubblewrap: Bubblewrap;
   readonly places: WorkloadPlaces;
   readonly opening: Opening;
+  /** What its log is written to, where that was begun; whoever has begun it disposes of it. */
+  readonly log?: LogPipe | undefined;
   /** Makes complete what the program finds, while its sandbox is set up. */
   readonly complete: () => Promise<void>;
   /** See `Tracing.within`. */
@@ -68,7 +70,7 @@ export async function launch(launching: Launch): Promise<void> {
   await removeFile(places.status);
   await removeFile(places.exceeded);
   // What wrote the log of an earlier run.
-  await untilLogged(places, undefined);
+  if (!launching.log) await untilLogged(places, undefined);
   const networkOf = await launching.opening.made;
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await record(places, run);
@@ -108,10 +110,6 @@ export async function launch(launching: Launch): Promise<void> {
   });
 }
 
-async function isFull(directory: string): Promise<boolean> {
-  return (await statfs(directory)).bavail === 0;
-}
-
 /** Says nothing any more after a crash of the machine, because nothing runs. */
 function record(places: WorkloadPlaces, run: RunRecord): Promise<void> {
   return atomicWrite(places.run, `${JSON.stringify(run)}\n`, { durable: false });
@@ -126,7 +124,7 @@ function spawnWorkload(launching: Launch, networkOf: number | undefined): Spawne
   const { bubblewrap, places, spec, network, user, group, traced } = launching;
   const asRoot = bubblewrap.setpriv !== undefined;
   using opened = new DisposableStack();
-  const pipe = opened.use(openLogPipe(places, bubblewrap.inherited));
+  const pipe = launching.log ?? opened.use(openLogPipe(places, bubblewrap.inherited));
   const log = pipe.descriptor;
   const status = opened.adopt(openSync(places.status, 'a', 0o600), closeSync);
   const life = opened.adopt(openSync(places.life, constants.O_RDWR), closeSync);

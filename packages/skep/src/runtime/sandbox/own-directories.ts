@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { pid } from 'node:process';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
@@ -9,7 +8,7 @@ import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { findProgram } from '../find-program.ts';
-import { identify } from './linux-process.ts';
+import { identify, ownPid } from './linux-process.ts';
 import { killBelow } from './stop.ts';
 
 const run = promisify(execFile);
@@ -21,6 +20,7 @@ const SYNC_MS = 30_000;
  * no package does, and says whose it is, so that what a killed command left can be told from what is in use.
  */
 async function scratchPath(parent: string, environment: RuntimeEnvironment): Promise<string> {
+  const pid = ownPid();
   const self = await identify(pid);
   return path.join(parent, `.${pid}-${self?.startTime ?? ''}-${environment.randomId()}`);
 }
@@ -36,6 +36,11 @@ export async function scratchDirectory(parent: string, environment: RuntimeEnvir
   const directory = await scratchPath(parent, environment);
   await mkdir(directory, { mode: 0o700 });
   return directory;
+}
+
+/** Whether its disk is, for those whose program wrote there and failed: what it says of it depends on the user's language. */
+export async function isFull(directory: string): Promise<boolean> {
+  return (await ifThere(statfs(directory)))?.bavail === 0;
 }
 
 /** When another process was faster its tree is the same one. */

@@ -168,7 +168,7 @@ function notMade(why: string, cause?: unknown): SkepError {
 }
 
 /** Says that the network is ready, and stays until nobody wants it any more. */
-const HOLD = 'echo ready && read -r _';
+export const HOLD = 'echo ready && read -r _';
 
 /**
  * Where names lead in a gated network, for programs that know no proxy: servers that guard against private addresses resolve

@@ -7,7 +7,7 @@ import { ifThere } from '@skep/core/files/errno.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { readDecisions } from '../../egress/read-decisions.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
-import type { RuntimeEnvironment } from '../environment.ts';
+import { forRequest, type RuntimeEnvironment } from '../environment.ts';
 import type {
   LogChunk,
   LogRequest,
@@ -118,7 +118,7 @@ export class SandboxRuntime implements Runtime {
   }
 
   prepare(request: PrepareRequest): Promise<Prepared> {
-    return prepare(this.#environment, this.#bubblewrap, request);
+    return prepare(forRequest(this.#environment, request), this.#bubblewrap, request);
   }
 
   has(reference: string): Promise<boolean> {
@@ -209,8 +209,8 @@ export class SandboxRuntime implements Runtime {
       // What is left of the last run may still have the ports.
       if (!ahead) await endGateway(places);
       const pipes = makePipes(places, spec.stdio);
-      const opening =
-        ahead ?? begun.use(openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes }));
+      const wanted = { bubblewrap, network, node, places, ports: spec.ports, pipes };
+      const opening = ahead?.opening ?? begun.use(openNetwork(wanted));
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const making = serverState({ places, reference: spec.reference, tree, user: owner });
       const data = { environment: this.#environment, spec, user: owner };
@@ -218,8 +218,7 @@ export class SandboxRuntime implements Runtime {
         ...own.mounts,
         ...(await kept.dataMounts({ ...data, ...own })),
       ]);
-      const settled = Promise.allSettled([state, making.then(({ copied }) => copied)]);
-      begun.defer(async () => void (await settled));
+      begun.defer(async () => void (await Promise.allSettled([state])));
       const [own, group] = await Promise.all([
         treeParts(tree, user),
         bubblewrap.groups && makeGroup(bubblewrap.groups, places, spec.limits ?? DEFAULT_LIMITS),
@@ -228,7 +227,7 @@ export class SandboxRuntime implements Runtime {
       const launching = { spec, tree, node, ...own, user, state, network, group, bubblewrap, places };
       using tracing = await this.#watches.begin(launching);
       const complete = async () => (await making).complete();
-      await launch({ ...launching, opening, complete, traced: tracing?.within });
+      await launch({ ...launching, opening, log: ahead?.log, complete, traced: tracing?.within });
     } finally {
       this.#release(name);
     }

@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -44,19 +55,25 @@ const own = (file: string) => path.join(places.state, 'package', file);
 const text = (file: string) => readFile(own(file), 'utf8');
 
 describe('a server', () => {
-  test('has its folder copied beside the rest of a start, and one that was given up is copied anew', async () => {
+  test('has its folder copied anew where a copy was cut short', async () => {
     const root = await tree('one', ['dist/index.js']);
-    const { copied } = await serverState({
-      places,
-      reference: path.basename(root),
-      tree: root,
-      user: undefined,
-    });
-    await copied;
-    expect(await text('dist/index.js')).toBe('one');
+    await serverState({ places, reference: path.basename(root), tree: root, user: undefined });
+    await mkdir(own('dist'));
     await writeFile(own('dist/index.js'), 'half');
+    await writeFile(own('left.js'), 'half');
     await state(root);
     expect(await text('dist/index.js')).toBe('one');
+    await expect(text('left.js')).rejects.toThrow('ENOENT');
+  });
+
+  test('does not start where its folder cannot be copied, and the reason is told', async () => {
+    const root = await tree('one', ['dist/index.js']);
+    const made = await serverState({ places, reference: 'one', tree: root, user: undefined });
+    await rm(places.state, { recursive: true });
+    await expect(made.complete()).rejects.toMatchObject({
+      code: 'file/write-failed',
+      message: expect.stringMatching(/^cannot copy the package into ".*\/package": cp: .*package/),
+    });
   });
 
   test('may write its home and the folder of its package, and nothing that it depends on', async () => {
@@ -140,6 +157,61 @@ describe('a server', () => {
     expect([await text('dist/index.js'), await text('dist/new.js')]).toEqual(['two', 'two']);
     await expect(lstat(own('dist/old.js'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
+
+  const INTERRUPTED: readonly (readonly [when: string, change: (next: string) => Promise<void>])[] = [
+    ['before a file was moved', async () => {}],
+    [
+      'while files were moved',
+      (next) => rename(own('dist/memory.jsonl'), path.join(next, 'dist/memory.jsonl')),
+    ],
+    [
+      'before it was in its place',
+      async (next) => {
+        for (const file of ADDED) await rename(own(file), path.join(next, file));
+        await removeFiles(own('.'));
+      },
+    ],
+    [
+      'before that was noted',
+      async (next) => {
+        for (const file of ADDED) await rename(own(file), path.join(next, file));
+        await removeFiles(own('.'));
+        await rename(next, own('.'));
+      },
+    ],
+  ];
+  const ADDED = ['dist/memory.jsonl', 'notes.txt'];
+  test.each(
+    INTERRUPTED.flatMap(([when, change]) => ['one', 'two'].map((wanted) => [when, wanted, change] as const)),
+  )(
+    'keeps what it had added where the change to another version was cut short %s, at a start of "%s"',
+    async (_when, wanted, change) => {
+      const trees = { one: await tree('one', ['dist/index.js']), two: await tree('two', ['dist/index.js']) };
+      await state(trees.one);
+      for (const file of ADDED) await writeFile(own(file), 'remembered');
+      const next = path.join(places.state, 'package.next');
+      await mkdir(path.join(next, 'dist'), { recursive: true });
+      await writeFile(path.join(next, 'dist/index.js'), 'two');
+      const made = JSON.parse(await readFile(places.shipped, 'utf8')) as object;
+      const ready = { ...made, next: { reference: 'two', files: ['dist/index.js'] } };
+      await writeFile(places.shipped, JSON.stringify(ready));
+      await change(next);
+      await state(trees[wanted as keyof typeof trees]);
+      expect(await text('dist/index.js')).toBe(wanted);
+      expect(await Promise.all(ADDED.map(text))).toEqual(['remembered', 'remembered']);
+      expect(await readdir(places.state)).toEqual(['home', 'package']);
+      expect(JSON.parse(await readFile(places.shipped, 'utf8'))).not.toHaveProperty('next');
+    },
+  );
+
+  test('has its folder copied anew where an earlier release left none', async () => {
+    const root = await tree('one', ['dist/index.js']);
+    await state(root);
+    await rename(own('.'), path.join(places.state, 'package.next'));
+    await state(root);
+    expect(await text('dist/index.js')).toBe('one');
+    expect(await readdir(places.state)).toEqual(['home', 'package']);
+  });
 });
 
 describe('a hostile server', () => {
@@ -173,11 +245,14 @@ describe('a hostile server', () => {
     execFileSync(process.execPath, ['-e', nest], { cwd: places.state });
     await state(root, owner);
     execFileSync(process.execPath, ['-e', nest], { cwd: own('.') });
+    await writeFile(own('notes.txt'), 'remembered');
     const next = await tree('two', ['index.js']);
     await expect(state(next)).rejects.toMatchObject({ code: 'runtime/start-failed' });
+    await state(root);
+    expect([await text('index.js'), await text('notes.txt')]).toEqual(['one', 'remembered']);
     await removeFiles(own('d'.repeat(200)));
     await state(next);
-    expect(await text('index.js')).toBe('two');
+    expect([await text('index.js'), await text('notes.txt')]).toEqual(['two', 'remembered']);
     await removeFiles(places.directory);
   });
 

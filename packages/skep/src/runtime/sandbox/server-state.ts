@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 import { constants, lchownSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs';
 import { copyFile, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,15 +6,25 @@ import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { listOf, members, readAs, text, withDefault, type ShapeType } from '@skep/core/settings/shape.ts';
+import {
+  listOf,
+  members,
+  optional,
+  readAs,
+  text,
+  withDefault,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { bootId } from './linux-process.ts';
 import { APP, packageHome } from './package-trees.ts';
 import type { WorkloadPlaces } from './places.ts';
-import { removeFiles } from './own-directories.ts';
+import { isFull, removeFiles } from './own-directories.ts';
 
 const run = promisify(execFile);
 
@@ -31,9 +41,7 @@ export interface ServerState {
   readonly mounts: readonly Mount[];
   /** Its home directory, on the host. */
   readonly home: string;
-  /** Settles when all is copied that they are to hold, which was begun; whoever removes the workload waits for it. */
-  readonly copied: Promise<unknown>;
-  /** Waits for that, and gives it to the server, of which nothing may run before. */
+  /** Copies all that they are to hold and gives it to the server, of which nothing may run before. */
   readonly complete: () => Promise<void>;
 }
 
@@ -52,11 +60,11 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const inTree = await packageHome(tree);
   if (inTree === undefined) return homeOnly(owner, home, isNew);
   const source = path.join(tree, inTree);
-  const copy = path.join(places.state, 'package');
+  const copy = copyOf(places);
   const boot = await bootId();
   const made = await readMade(places);
   if (made === undefined) await beginCopy(copy);
-  else if (made.reference !== reference) await renew(owner, made, source, copy);
+  else if (made.reference !== reference) await renew(owner, made, source);
   else if (made.boot !== boot) {
     await restoreLost(made.files, source, copy);
     await writeMade(places, { ...made, boot }, { durable: true });
@@ -70,15 +78,14 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
     await makeDirectory(path.join(copy, 'node_modules'));
     mounts.push({ source: own, target: path.posix.join(APP, inTree, 'node_modules'), readOnly: true });
   }
-  const copied = made === undefined ? copyFolder(source, copy, isNew ? user : undefined) : undefined;
-  // Who starts the server hears of it when it comes to that.
-  copied?.catch(() => {});
   return {
     mounts,
     home,
-    copied: copied ?? Promise.resolve(),
     async complete() {
-      if (copied) await writeMade(places, { reference, files: await copied, boot });
+      if (made === undefined) {
+        const files = await copyFolder(source, copy, isNew ? user : undefined);
+        await writeMade(places, { reference, files, boot });
+      }
       if (user !== undefined) await give(places.state, user, isNew);
     },
   };
@@ -88,7 +95,6 @@ function homeOnly({ places, user }: StateOwner, home: string, isNew: boolean): S
   return {
     mounts: [{ source: home, target: CONFINED_HOME, readOnly: false }],
     home,
-    copied: Promise.resolve(),
     async complete() {
       if (user !== undefined) await give(places.state, user, isNew);
     },
@@ -100,13 +106,21 @@ const madeShape = members({
   files: listOf(text),
   /** Since when the copy is known to be whole; a machine that goes down may lose what was not on its disk yet. */
   boot: withDefault(text, ''),
+  /** The copy of another version is complete, and takes the place of this one. */
+  next: optional(members({ reference: text, files: listOf(text) })),
 });
 type Made = ShapeType<typeof madeShape>;
 
-/** What the copy was made from, and the files that came with the package. */
+const copyOf = ({ state }: WorkloadPlaces): string => path.join(state, 'package');
+const nextOf = ({ state }: WorkloadPlaces): string => path.join(state, 'package.next');
+
+/** What the copy was made from, and the files that came with the package; undefined where there is no whole copy. */
 async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
   const said = await ifThere(readFile(places.shipped, 'utf8'));
-  return readAs(madeShape, parsedJson(said ?? ''));
+  const made = readAs(madeShape, parsedJson(said ?? ''));
+  if (made?.next !== undefined) return replaceCopy(places, made, made.next);
+  if (await isDirectory(nextOf(places))) await removeFiles(nextOf(places));
+  return (await isDirectory(copyOf(places))) ? made : undefined;
 }
 
 /** One that is not written down as made is no copy, or one that was interrupted. */
@@ -115,15 +129,45 @@ async function beginCopy(copy: string): Promise<void> {
   await mkdir(copy, { mode: 0o755 });
 }
 
-/** The old copy is there until the new one is complete: a start that is interrupted is begun anew by the next one. */
-async function renew({ places, reference }: StateOwner, made: Made, source: string, copy: string) {
-  const next = path.join(places.state, 'package.next');
-  await beginCopy(next);
-  const files = await copyFolder(source, next);
-  await carryAllOver(copy, next, new Set(made.files));
-  await removeFiles(copy);
-  await rename(next, copy);
-  await writeMade(places, { reference, files, boot: await bootId() });
+/** The old copy is there until the new one is complete: a start that is interrupted before is begun anew by the next one. */
+async function renew({ places, reference }: StateOwner, made: Made, source: string): Promise<void> {
+  await beginCopy(nextOf(places));
+  const next = { reference, files: await copyFolder(source, nextOf(places)) };
+  await writeMade(places, { ...made, next }, { durable: true });
+  await replaceCopy(places, made, next);
+}
+
+/**
+ * Puts the new copy in the place of the old one, with what the server had added. Neither is whole from the first file that
+ * moves, so that every start first finishes what one before it began, whichever version it wants itself.
+ */
+async function replaceCopy(
+  places: WorkloadPlaces,
+  made: Made,
+  { reference, files }: NonNullable<Made['next']>,
+): Promise<Made> {
+  const [copy, next] = [copyOf(places), nextOf(places)];
+  if (await isDirectory(next)) {
+    if (await isDirectory(copy)) await moveOver(places, made, files);
+    await removeFiles(copy);
+    await rename(next, copy);
+  }
+  const renewed = { reference, files, boot: await bootId() };
+  await writeMade(places, renewed, { durable: true });
+  return renewed;
+}
+
+/** Moves what the server has added to the new copy, and where that cannot be done back to the old one. */
+async function moveOver(places: WorkloadPlaces, made: Made, files: readonly string[]): Promise<void> {
+  const [copy, next] = [copyOf(places), nextOf(places)];
+  try {
+    await carryAllOver(copy, next, new Set(made.files));
+  } catch (error) {
+    await carryOver(next, copy, new Set(files));
+    const { next: _, ...alone } = made;
+    await writeMade(places, alone);
+    throw error;
+  }
 }
 
 /** Not waiting for the disk, it may be gone after a crash of the machine, and the copy is made anew. */
@@ -170,9 +214,22 @@ async function isEmpty(file: string): Promise<boolean> {
 async function copyFolder(source: string, target: string, user?: ConfinedUser): Promise<string[]> {
   const names = (await readdir(source)).filter((name) => name !== 'node_modules');
   for (let from = 0; from < names.length; from += AT_ONCE) {
-    await run('cp', ['-RP', '--', ...names.slice(from, from + AT_ONCE), target], { cwd: source });
+    const some = names.slice(from, from + AT_ONCE);
+    await run('cp', ['-RP', '--', ...some, target], { cwd: source }).catch((error) =>
+      failCopy(target, error),
+    );
   }
   return pathsBelow(target, user);
+}
+
+async function failCopy(target: string, cause: ExecFileException): Promise<never> {
+  const { reason, ...next } = whyNotWritten(target, (await isFull(target)) ? 'ENOSPC' : errnoOf(cause));
+  const said = printable((cause.stderr ?? '').trim().split('\n').at(-1) ?? '');
+  throw new SkepError('file/write-failed', {
+    message: `cannot copy the package into "${target}": ${next.hint === undefined ? said || reason : reason}`,
+    ...next,
+    cause,
+  });
 }
 
 /** Names on one command line, whose length is limited. */

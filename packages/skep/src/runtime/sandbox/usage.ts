@@ -114,14 +114,21 @@ function bytesIn(text: string, key: string): number {
   return Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * 1024;
 }
 
+/** Nothing where the machine has that file system mounted too: then it is not the sandbox's, and others keep things there. */
 function inTmpfs(directory: string): number {
   try {
     const { type, blocks, bfree, bsize } = statfsSync(directory);
-    return type === TMPFS_MAGIC ? (blocks - bfree) * bsize : 0;
+    return type !== TMPFS_MAGIC || isOfMachine(statSync(directory).dev) ? 0 : (blocks - bfree) * bsize;
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return 0;
   }
+}
+
+/** By the numbers that proc_pid_mountinfo(5) has of it, which the kernel packs into one. */
+function isOfMachine(dev: number): boolean {
+  const [major, minor] = [(dev >>> 8) & 0xfff, (dev & 0xff) | ((dev >>> 12) & 0xfff00)];
+  return textOf('/proc/self/mountinfo')?.includes(` ${major}:${minor} `) === true;
 }
 
 const machineShared = (): number => bytesIn(textOf('/proc/meminfo') ?? '', 'Shmem');

@@ -7,6 +7,7 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { Spare } from '../spares.ts';
 import type { Bubblewrap } from './confine.ts';
+import { openLogPipe, type LogPipe } from './log-pipe.ts';
 import { openNetwork, type Opening } from './open-network.ts';
 import { scratchDirectory } from './own-directories.ts';
 import { ownNetworkOf } from './own-network.ts';
@@ -17,34 +18,49 @@ import { encodeSpec } from './records.ts';
 /** Among all that a process makes ahead. */
 const KEY = 'sandbox';
 
+/** What was begun for a workload that has not started yet. Disposed of by whoever has taken it. */
+export interface Begun extends AsyncDisposable {
+  /** Of a network that is connected. */
+  readonly opening: Opening;
+  readonly log: LogPipe;
+}
+
 /**
- * What a start begins with whatever is started: the directory of a workload with its pipes, and a network of its own that
- * is connected.
+ * What a start begins with whatever is started: the directory of a workload with its pipes, what writes its log, and a
+ * network of its own that is connected.
  */
-class SpareDirectory implements Spare {
+class SpareDirectory implements Spare, Begun {
   readonly id: string;
   readonly name: string;
-  /** Connected; whoever takes this disposes of it. */
   readonly opening: Opening;
+  readonly log: LogPipe;
 
-  constructor(directory: string, opening: Opening) {
+  constructor(directory: string, opening: Opening, log: LogPipe) {
     this.id = directory;
     this.name = path.basename(directory);
     this.opening = opening;
+    this.log = log;
   }
 
-  /** False once somebody has removed the directory, or ended what connects the network. */
+  /** False once somebody has removed the directory, or ended what connects the network or writes the log. */
   isWhole(): boolean {
     try {
-      return existsSync(this.id) && isHeld(workloadPlaces(this.id).gate);
+      const { keeper } = this.log;
+      const isLogged = keeper !== undefined && existsSync(`/proc/${keeper}`);
+      return existsSync(this.id) && isHeld(workloadPlaces(this.id).gate) && isLogged;
     } catch {
       // It cannot be told, for want of descriptors perhaps.
       return false;
     }
   }
 
-  readonly remove = async (): Promise<void> => {
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.log[Symbol.dispose]();
     await this.opening[Symbol.asyncDispose]();
+  }
+
+  readonly remove = async (): Promise<void> => {
+    await this[Symbol.asyncDispose]();
     await rm(this.id, { recursive: true, force: true });
   };
 }
@@ -53,8 +69,8 @@ class SpareDirectory implements Spare {
 export class WorkloadDirectories {
   readonly #environment: RuntimeEnvironment;
   readonly #bubblewrap: Bubblewrap;
-  /** Networks, made ahead, of workloads that have not started yet. */
-  readonly #ahead = new Map<string, Opening>();
+  /** By the workload that will have it. */
+  readonly #ahead = new Map<string, Begun>();
   #hasUsual = false;
 
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
@@ -81,14 +97,14 @@ export class WorkloadDirectories {
         message: `a workload named "${spec.name}" exists already`,
       });
     }
-    if (spare) this.#ahead.set(spec.name, spare.opening);
+    if (spare) this.#ahead.set(spec.name, spare);
   }
 
-  /** The network that was made ahead of this workload, for its caller to use and to dispose of. */
-  take(name: string): Opening | undefined {
-    const opening = this.#ahead.get(name);
+  /** What was made ahead of this workload, for its caller to use and to dispose of. */
+  take(name: string): Begun | undefined {
+    const begun = this.#ahead.get(name);
     this.#ahead.delete(name);
-    return opening;
+    return begun;
   }
 
   /** Disposes of it, where there is one. Idempotent. */
@@ -108,15 +124,14 @@ export class WorkloadDirectories {
     const node = await realpath(environment.execPath);
     const network = ownNetworkOf({ name: path.basename(directory), network: 'bridge' }, bubblewrap.network);
     const pipes = makePipes(places, true);
-    const opening = openNetwork({ bubblewrap, network, node, places, ports: [], pipes });
-    const spare = new SpareDirectory(directory, opening);
-    try {
-      await opening.connected;
-      return spare;
-    } catch (error) {
-      await giveUp(spare);
-      throw error;
-    }
+    await using made = new AsyncDisposableStack();
+    made.defer(() => rm(directory, { recursive: true, force: true }).catch(() => {}));
+    const opening = made.use(openNetwork({ bubblewrap, network, node, places, ports: [], pipes }));
+    await pipes;
+    const log = made.use(openLogPipe(places, bubblewrap.inherited));
+    await opening.connected;
+    made.move();
+    return new SpareDirectory(directory, opening, log);
   }
 }
 

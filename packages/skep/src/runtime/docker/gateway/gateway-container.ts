@@ -80,14 +80,21 @@ export async function startGateway(maker: GatewayMaker, wish: GatewayWish): Prom
   }
 }
 
-/** Ids of the gateways of a workload, running or not. */
-export function gatewayIds(client: EngineClient, workload: string): Promise<readonly string[]> {
-  return containerIds(client, { label: [MANAGED, `${AUXILIARY_LABEL}=true`, `${NAME_LABEL}=${workload}`] });
+/** Ids of the gateways of a workload, running or not; of those of `owner` alone where that is said. */
+export function gatewayIds(
+  client: EngineClient,
+  workload: string,
+  owner?: string,
+): Promise<readonly string[]> {
+  const whose = owner === undefined ? [] : [`${OWNER_LABEL}=${owner}`];
+  return containerIds(client, {
+    label: [MANAGED, `${AUXILIARY_LABEL}=true`, `${NAME_LABEL}=${workload}`, ...whose],
+  });
 }
 
-/** Removes the gateway of a workload, whatever it does. Idempotent. */
-export async function removeGateway(client: EngineClient, workload: string): Promise<void> {
-  for (const id of await gatewayIds(client, workload))
+/** Removes the gateway of a workload, whatever it does; see `gatewayIds`. Idempotent. */
+export async function removeGateway(client: EngineClient, workload: string, owner?: string): Promise<void> {
+  for (const id of await gatewayIds(client, workload, owner))
     await removeContainer(client, id, `remove container "${id}"`);
 }
 

@@ -165,9 +165,18 @@ export async function networkAhead(
   return undefined;
 }
 
-/** Removes the networks of a workload that no container uses any more, and `other`, which names none. Idempotent. */
-export async function removeNetworks(client: EngineClient, workload: string, other?: string): Promise<void> {
-  const ids = new Set((await networksOf(client, workload)).map(({ id }) => id));
+/**
+ * Removes the networks of a workload that no container uses any more, those of `owner` alone where that is said, and
+ * `other`, which names none. Idempotent.
+ */
+export async function removeNetworks(
+  client: EngineClient,
+  workload: string,
+  { owner, other }: { readonly owner?: string | undefined; readonly other?: string | undefined } = {},
+): Promise<void> {
+  const isWanted = ({ labels }: ObservedNetwork): boolean =>
+    owner === undefined || labels[OWNER_LABEL] === owner;
+  const ids = new Set((await networksOf(client, workload)).filter(isWanted).map(({ id }) => id));
   if (other !== undefined) ids.add(other);
   await Promise.all([...ids].map((id) => removeNetwork(client, id)));
 }

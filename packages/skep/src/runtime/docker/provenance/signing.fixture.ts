@@ -2,17 +2,27 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { bundleToJSON, type SerializedBundle } from '@sigstore/bundle';
-import { initializeCA, initializeCTLog, initializeTLog, rekorHandler } from '@sigstore/mock';
-import { DSSEBundleBuilder, MessageSignatureBundleBuilder, RekorWitness } from '@sigstore/sign';
+import {
+  initializeCA,
+  initializeCTLog,
+  initializeTLog,
+  initializeTSA,
+  rekorHandler,
+  tsaHandler,
+} from '@sigstore/mock';
+import { DSSEBundleBuilder, MessageSignatureBundleBuilder, RekorWitness, TSAWitness } from '@sigstore/sign';
 import { closeServer, listen } from '@skep/core/fetch/listen.ts';
 
 /** What a statement says beside its subject. */
 interface Said {
   readonly predicateType?: string;
   readonly predicate?: unknown;
+  /** Who saw it: the public log, or an authority for times. */
+  readonly seenBy?: 'log' | 'clock';
 }
 
 type CA = Awaited<ReturnType<typeof initializeCA>>;
+type Clock = Awaited<ReturnType<typeof initializeTSA>>;
 
 /** Who signs, as the certificate says. */
 export interface Who {
@@ -34,19 +44,19 @@ const newKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 export class Signing implements AsyncDisposable {
   readonly #authority: CA;
   readonly #server: Server;
-  readonly #rekorBaseURL: string;
+  readonly #baseURL: string;
   /** What `trusted_root.json` says. */
-  readonly trustedRoot: object;
+  readonly trustedRoot: Readonly<Record<string, unknown>>;
 
   private constructor(
     authority: CA,
-    logs: { log: Buffer; certificates: Buffer },
+    { clock, ...logs }: { log: Buffer; certificates: Buffer; clock: Clock },
     server: Server,
     port: number,
   ) {
     this.#authority = authority;
     this.#server = server;
-    this.#rekorBaseURL = `http://127.0.0.1:${port}`;
+    this.#baseURL = `http://127.0.0.1:${port}`;
     this.trustedRoot = {
       mediaType: 'application/vnd.dev.sigstore.trustedroot+json;version=0.1',
       tlogs: [logOf(logs.log, LOG)],
@@ -55,11 +65,16 @@ export class Signing implements AsyncDisposable {
         {
           subject: { organization: 'sigstore.mock', commonName: 'sigstore' },
           uri: 'https://fulcio.sigstore.dev',
-          certChain: { certificates: [{ rawBytes: bytesOf(authority.rootCertificate).toString('base64') }] },
-          validFor: { start: '2020-01-01T00:00:00Z' },
+          ...chainOf(authority.rootCertificate),
         },
       ],
-      timestampAuthorities: [],
+      timestampAuthorities: [
+        {
+          subject: { organization: 'sigstore.mock', commonName: 'tsa' },
+          uri: 'https://timestamp.sigstore.dev',
+          ...chainOf(clock.intCertificate, clock.rootCertificate),
+        },
+      ],
     };
   }
 
@@ -67,16 +82,27 @@ export class Signing implements AsyncDisposable {
     const certificates = await initializeCTLog(newKeys());
     const authority = await initializeCA(newKeys(), certificates);
     const log = await initializeTLog(LOG, newKeys());
-    const handler = rekorHandler(log, { strict: true });
+    const now = new Date(0);
+    const clock = await initializeTSA(newKeys(), now);
+    const handlers = [rekorHandler(log, { strict: true }), tsaHandler(clock, { strict: true })];
     const server = createServer((request: IncomingMessage, response) => {
+      // Whole seconds: of fractions zeros at the end are left out, and who reads them wants three digits.
+      now.setTime(Math.floor(Date.now() / 1000) * 1000);
       void text(request)
-        .then((body) => handler.fn(body))
-        .then(({ statusCode, response: said }) =>
-          response.writeHead(statusCode, { 'content-type': 'application/json' }).end(said),
+        .then((body) => handlers.find(({ path }) => path === request.url)?.fn(body))
+        .then((said) =>
+          response
+            .writeHead(said?.statusCode ?? 404, {
+              'content-type': said?.contentType ?? 'application/json',
+              // A connection that is kept may end just when a slow machine sends the next request over it.
+              connection: 'close',
+            })
+            .end(said?.response),
         );
     });
     const port = await listen(server, '127.0.0.1', 0);
-    return new Signing(authority, { log: log.publicKey, certificates: certificates.publicKey }, server, port);
+    const parts = { log: log.publicKey, certificates: certificates.publicKey, clock };
+    return new Signing(authority, parts, server, port);
   }
 
   /** A layer and its annotations, as cosign pushes them to the tag `sha256-….sig`. */
@@ -109,11 +135,13 @@ export class Signing implements AsyncDisposable {
 
   /** A bundle of a statement about the digest. */
   async statement(digest: string, who: Who, said: Said = {}): Promise<SerializedBundle> {
-    const { predicateType = 'https://slsa.dev/provenance/v1', predicate = {} } = said;
+    const { predicateType = 'https://slsa.dev/provenance/v1', predicate = {}, seenBy = 'log' } = said;
     const { signer } = await this.#signerFor(who);
     const subject = [{ name: 'x', digest: { sha256: digest.slice('sha256:'.length) } }];
     const statement = { _type: 'https://in-toto.io/Statement/v1', subject, predicateType, predicate };
-    const builder = new DSSEBundleBuilder({ signer, witnesses: [this.#witness('intoto')] });
+    const witness =
+      seenBy === 'log' ? this.#witness('intoto') : new TSAWitness({ tsaBaseURL: this.#baseURL });
+    const builder = new DSSEBundleBuilder({ signer, witnesses: [witness] });
     const data = Buffer.from(JSON.stringify(statement));
     return bundleToJSON(await builder.create({ data, type: 'application/vnd.in-toto+json' }));
   }
@@ -123,7 +151,7 @@ export class Signing implements AsyncDisposable {
   }
 
   #witness(entryType: 'dsse' | 'intoto'): RekorWitness {
-    return new RekorWitness({ rekorBaseURL: this.#rekorBaseURL, entryType });
+    return new RekorWitness({ rekorBaseURL: this.#baseURL, entryType });
   }
 
   async #signerFor({ identity, repository, ref, runner, issuer }: Who) {
@@ -148,6 +176,13 @@ export class Signing implements AsyncDisposable {
     return { pem, signer: { sign: signWith } };
   }
 }
+
+const chainOf = (...certificates: readonly ArrayBufferView<ArrayBuffer>[]) => ({
+  certChain: {
+    certificates: certificates.map((one) => ({ rawBytes: bytesOf(one).toString('base64') })),
+  },
+  validFor: { start: '2020-01-01T00:00:00Z' },
+});
 
 const logOf = (key: Buffer, baseUrl: string) => ({
   baseUrl,

@@ -22,6 +22,7 @@ const WHO: Who = {
 const EXPECTED: ExtensionProvenance = {
   sigstore_url: 'tuf-repo-cdn.sigstore.dev',
   repository_uri: REPOSITORY,
+  repository_ref: 'refs/heads/main',
   signer_identity: WORKFLOW,
   runner_environment: 'github-hosted',
   cert_issuer: 'https://token.example',
@@ -133,6 +134,7 @@ describe('an image is not verified', () => {
     [{ identity: `${REPOSITORY}/.github/workflows/other.yml@refs/heads/main` }, 'its signer is'],
     // The same path, in a repository of somebody else.
     [{ identity: `https://git.example/mallory/notes${WORKFLOW}@refs/heads/main` }, 'its signer is'],
+    [{ ref: 'refs/heads/mine' }, 'its ref is "refs/heads/mine", not "refs/heads/main"'],
     [{ runner: 'self-hosted' }, 'its runner is "self-hosted", not "github-hosted"'],
     [{ issuer: 'https://other.example' }, 'its issuer is "https://other.example"'],
   ])('that is signed by %j', async (more, why) => {
@@ -201,6 +203,18 @@ describe('an image is not verified', () => {
     await writeFile(broken, '{"tlogs":3}');
     await expect(verify({ trustedRoot: broken })).rejects.toThrow(unverified('is no root of trust'));
   });
+
+  test.each(['tlogs', 'ctlogs'])(
+    'of which the %s that the root of trust names know nothing',
+    async (logs) => {
+      registry.signed(digest, [await signing.simple(digest, WHO)]);
+      const without = join(directory, `${logs}.json`);
+      await writeFile(without, JSON.stringify({ ...signing.trustedRoot, [logs]: [] }));
+      await expect(verify({ trustedRoot: without })).rejects.toThrow(
+        unverified('its signature is not valid'),
+      );
+    },
+  );
 
   test.each<[string, string | Buffer, string]>([
     ['its manifest', 'no JSON', 'gave something else than'],
@@ -272,6 +286,23 @@ describe('an image is not verified', () => {
       expect.objectContaining({ code: 'runtime/image-not-found' }),
     );
   });
+});
+
+test('GitHub’s own instance, which logs nothing in public, is believed by its root of trust and its times', async () => {
+  const expected = { ...EXPECTED, sigstore_url: 'https://tuf-repo.github.com/' };
+  registry.refers(digest, await signing.statement(digest, WHO, { seenBy: 'clock' }));
+  expect(await verify({ expected })).toContain(digest);
+  await expect(verify({ expected: EXPECTED })).rejects.toThrow(unverified('its signature is not valid'));
+  await expect(verify({ expected, trustedRoot: undefined })).rejects.toThrow(
+    unverified('tuf-repo.github.com'),
+  );
+  await using stranger = await Signing.open();
+  const other = join(directory, 'stranger.json');
+  const { timestampAuthorities } = stranger.trustedRoot;
+  await writeFile(other, JSON.stringify({ ...signing.trustedRoot, timestampAuthorities }));
+  await expect(verify({ expected, trustedRoot: other })).rejects.toThrow(
+    unverified('its signature is not valid'),
+  );
 });
 
 describe('what is in doubt and runs all the same', () => {

@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import {
   ALLOW,
   AUDIT_ARCH,
@@ -32,6 +33,9 @@ export const ARCH_AT = 4;
 export const argumentAt = (index: number): number => 16 + 8 * index;
 
 function instruction(code: number, value: number, [whenTrue, whenFalse] = [0, 0]): Instruction {
+  // A jump has one byte; what is left over would be another jump.
+  if (Math.max(whenTrue, whenFalse) > 255)
+    throw new SkepError('internal/bug', { message: 'a rule is too long' });
   return { code, whenTrue, whenFalse, value };
 }
 const load = (offset: number): Instruction => instruction(LOAD, offset);
@@ -86,14 +90,11 @@ function conditional(when: Condition, following: number): readonly Instruction[]
   return [argument, ...comparisons];
 }
 
-/** The program as the kernel reads it: `struct sock_filter`, eight bytes each. */
+/** The program as the kernel reads it: `struct sock_filter`, eight bytes each, on processors that are little-endian. */
 export function encodeFilter(program: readonly Instruction[]): Uint8Array {
-  const bytes = Buffer.alloc(program.length * 8);
-  for (const [at, { code, whenTrue, whenFalse, value }] of program.entries()) {
-    bytes.writeUInt16LE(code, at * 8);
-    bytes.writeUInt8(whenTrue, at * 8 + 2);
-    bytes.writeUInt8(whenFalse, at * 8 + 3);
-    bytes.writeUInt32LE(value, at * 8 + 4);
-  }
-  return bytes;
+  const words = program.flatMap(({ code, whenTrue, whenFalse, value }) => [
+    code | (whenTrue << 16) | (whenFalse << 24),
+    value,
+  ]);
+  return new Uint8Array(Uint32Array.from(words).buffer);
 }

@@ -92,6 +92,12 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     expect(encodeFilter(program)).toHaveLength(program.length * 8);
   });
 
+  test('is none where a rule would be longer than a jump', () => {
+    const isOneOf = Array.from({ length: 300 }, (_, value) => value);
+    const long = { call: 'x', x64: 1, arm64: 1, when: [{ argument: 0, isOneOf }], verdict: KILL_PROCESS };
+    expect(() => compileRules(architecture, [long])).toThrow('a rule is too long');
+  });
+
   test('has one rule per call', () => {
     const numbers = RULES.flatMap((rule) => rule[architecture] ?? []);
     expect(new Set(numbers).size).toBe(numbers.length);
