@@ -88,7 +88,8 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     name: 'caCertificatePath',
     kind: 'path',
     key: 'ca_certificate_path',
-    brief: 'Extra certificate authority (PEM) for downloads during a build',
+    brief:
+      "Extra certificate authority (PEM) for downloads during a build, and for Skep's own requests of a run",
   },
   {
     name: 'frontPort',

@@ -1,8 +1,8 @@
-import { isIPv4 } from 'node:net';
 import { chooseDataPaths } from '../permissions/data-paths.ts';
 import { declaredMounts } from '../permissions/profile.ts';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
+import { addressIn } from '../settings/transport.ts';
 import { chooseTransport } from './choose-transport.ts';
 import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
@@ -62,7 +62,7 @@ export function proxyConfigOf(
 ) {
   // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
   const host = values.host.toLowerCase();
-  const isName = !isIPv4(host) && host !== 'localhost';
+  const isName = addressIn(host) === undefined && host !== 'localhost';
   return {
     port,
     host: inputs.host,

@@ -18,3 +18,15 @@ test.each([
     message: expect.stringContaining(said),
   });
 });
+
+test.each([
+  ['::1', '::1'],
+  ['[::1]', '::1'],
+  ['0:0:0::A', '::a'],
+  ['::', '::'],
+  ['127.0.0.2', '127.0.0.2'],
+])('the address %s is listened on as %s', async (host, address) => {
+  const values = { group: 'default', targetHost: '127.0.0.1', host } as RunValues;
+  const inputs = await checkInputs(values, { cwd: '/', env: {}, places, terminal: { err() {} } });
+  expect(inputs.host).toBe(address);
+});

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -8,9 +8,10 @@ import { checkSources, isMount, parseVolume, type Declared } from '../permission
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import { requireGroup, RULE } from '../run-config/group-file.ts';
 import { checkLabels } from '../run-config/labels.ts';
-import { isEndpointPrefix, isPortMapping, isTargetHost } from '../settings/transport.ts';
+import { addressIn, isEndpointPrefix, isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { readEnvDirectory, readEnvFile, type EnvFile } from './env-files.ts';
@@ -22,7 +23,7 @@ import { checkWorkloadName } from '../settings/workload-name.ts';
 /** The flags of `skep run`, checked as far as can be done without network, engine and questions. */
 export interface CheckedInputs {
   readonly name: string | undefined;
-  /** IPv4 address the proxy listens on. */
+  /** IP address the proxy listens on, without brackets. */
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly env: {
@@ -73,10 +74,12 @@ export async function checkInputs(
   if (values.caCert !== undefined) await readCaBundle(resolve(cwd, values.caCert));
   const caBundle = values.skepCaBundle ? resolve(cwd, values.skepCaBundle) : undefined;
   if (caBundle !== undefined) await readCaBundle(caBundle);
+  const host = await addressOf(values.host);
+  checkPublished({ host, publish: values.publish ?? [] });
   return {
     caBundle,
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),
-    host: await toIPv4(values.host),
+    host,
     labels: checkLabels(values.label ?? {}),
     env: { files: await readEnvFiles(values, { cwd, terminal }), flags: readEnvFlags(values.env ?? [], env) },
     secrets: checkReferences(values.secret ?? []),
@@ -104,12 +107,19 @@ async function checkGroup(group: string, places: Surroundings['places']): Promis
   await requireGroup(places, group);
 }
 
-/** An IPv4 address, or a host name's first one (docs/behaviour/run.md#ports). */
-async function toIPv4(host: string): Promise<string> {
-  if (isIPv4(host)) return host;
+/** Fails with `usage/invalid-value` where ports of a container would be published at an address that runtimes cannot forward from. */
+export function checkPublished({ host, publish }: Pick<RunConfig, 'host' | 'publish'>): void {
+  if (publish.length === 0 || isIPv4(host)) return;
+  throw invalid(`ports cannot be published at "${host}"`, 'give an IPv4 address as --host, or publish none');
+}
+
+/** An address as URLs have it, without brackets, or a host name's first of IPv4 (docs/behaviour/run.md#ports). */
+async function addressOf(host: string): Promise<string> {
+  const given = addressIn(host);
+  if (given !== undefined) return given;
   const refused = (cause?: unknown): SkepError =>
-    invalid(`invalid host: "${host}"`, 'give an IPv4 address, or a name that has one', cause);
-  if (isIPv6(host) || host === '') throw refused();
+    invalid(`invalid host: "${host}"`, 'give an IP address, or a name that has one of IPv4', cause);
+  if (host === '' || host.includes(':')) throw refused();
   try {
     return (await lookup(host, { family: 4 })).address;
   } catch (error) {

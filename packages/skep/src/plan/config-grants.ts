@@ -77,6 +77,7 @@ function remoteAuthGrants(config: RunConfig): readonly string[] {
   return [
     ...[issuer, authorize].flatMap((at) => (at ? [`have you sign in at "${at}"`] : [])),
     ...(how === 'if-wanted' ? [`have you sign in where ${host} says, if it wants that`] : []),
+    ...(how === 'sign-in' && !issuer && !token ? [`have its client sign in where ${host} says`] : []),
     ...(how === 'token' ? [] : tokenGrants(auth, url)),
     ...(token ? [`send what you signed in with to "${token}"`] : []),
     ...files.map(

@@ -1,9 +1,9 @@
-import { isIPv4 } from 'node:net';
 import type { AppConfig } from '../config/app-config.ts';
 import type { Source } from '../runtime/runtime.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { builtinProfile } from '../permissions/profile.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
+import { addressIn } from '../settings/transport.ts';
 import { namesPythonIndex } from '../runtime/pypi/pip-settings.ts';
 import { hasBuildAccess } from './build-access.ts';
 import type { Surroundings } from './plan.ts';
@@ -22,7 +22,7 @@ export function handOverByFlags(values: RunValues, { inside, env }: Where): void
   if (foreground || learn || explain || debug === true) inside.handOver('it shows what happens');
   if (runtime !== (env['SKEP_RUNTIME'] ?? '')) inside.handOver('--runtime names another than its own');
   // Names are looked up by threads that everything in the process shares.
-  if (!isIPv4(host) && host !== 'localhost') inside.handOver('--host is a name');
+  if (addressIn(host) === undefined && host !== 'localhost') inside.handOver('--host is a name');
   const given: Readonly<Record<string, unknown>> = values;
   const rows: readonly Field[] = runSettings;
   const files = rows.filter(({ kind }) => kind === 'path' || kind === 'json-file');

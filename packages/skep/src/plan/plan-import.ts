@@ -31,6 +31,7 @@ import { givenLimits } from '../run-config/proxy-limits.ts';
 import { NOWHERE_HERE } from '../settings/identity.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { checkReferences } from '../secrets/reference.ts';
+import { checkPublished } from './check-inputs.ts';
 import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
@@ -71,6 +72,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   const app = await loadAppConfig(around.places);
   const { config: imported, text, document } = await readImport(path, around, app);
   await requireGroup(around.places, imported.group);
+  checkPublished(imported);
   checkReferences(imported.secrets ?? []);
   const references = referencesOf(imported);
   await checkSources(profileMounts(imported.permission_profile, around.cwd));

@@ -92,7 +92,10 @@ function howOf(
   const isTold = settings.get('remoteAuth')?.origin === 'flag';
   if (exchanges || (isTold && !values.remoteAuth)) return 'never';
   const isOfMachine = settings.get('remoteAuthBearerToken')?.origin === 'env';
-  const isOAuth = values.remoteAuth || ISSUERS.some((name) => values[name] !== undefined);
+  const isOAuth =
+    values.remoteAuth ||
+    values.remoteAuthClientCredentials ||
+    ISSUERS.some((name) => values[name] !== undefined);
   // The variable may be set for good; what is asked of this one run counts before it.
   if (hasToken && !(isOfMachine && isOAuth && values.remoteAuthBearerTokenFile === undefined)) return 'token';
   if (isOAuth || (isWanted && !hasHeaders)) return 'sign-in';
@@ -101,10 +104,10 @@ function howOf(
 
 /** As `how` of a plan, for an imported configuration of a server elsewhere. */
 export function howImported(config: RunConfig): PlannedRemoteAuth['how'] {
-  const { remote_auth_config: { issuer, authorize_url: authorize } = {}, secret_env } = config;
+  const { remote_auth_config: auth = {}, secret_env } = config;
   if (hasBearerToken(config) || secret_env.includes(REMOTE_BEARER_TOKEN)) return 'token';
   if (config.token_exchange_config !== undefined) return 'never';
-  if (issuer || authorize) return 'sign-in';
+  if (auth.issuer || auth.authorize_url || auth.client_credentials) return 'sign-in';
   return config.header_forward ? 'never' : 'if-wanted';
 }
 
@@ -157,7 +160,8 @@ export function checkRemoteAuth(auth: RemoteAuthConfig, url: URL, how: PlannedRe
     );
   if (how === 'sign-in') requireTls(url, 'signing in');
   const missing = [
-    ...(authorize ? [] : ['--remote-auth-authorize-url']),
+    // Nobody visits that page for a service.
+    ...(authorize || auth.client_credentials ? [] : ['--remote-auth-authorize-url']),
     ...(token ? [] : ['--remote-auth-token-url']),
     ...(client ? [] : ['--remote-auth-client-id']),
   ];

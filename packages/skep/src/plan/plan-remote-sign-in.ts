@@ -105,8 +105,8 @@ async function hasPrivateIssuer(
 }
 
 /**
- * What the sign-in to a saved workload may ask at private addresses: what was planned, and the issuer where no catalogue may have
- * named it, or such catalogues are trusted.
+ * What the sign-in to a saved workload may ask at private addresses: what was planned, and the issuer where neither its server nor
+ * a catalogue may have named it, or such catalogues are trusted.
  */
 export async function mayBePrivateOf(
   {
@@ -116,7 +116,8 @@ export async function mayBePrivateOf(
   }: RunConfig,
   { allowPrivateRegistryIp }: Pick<AppConfig, 'allowPrivateRegistryIp'>,
 ): Promise<MayBePrivate> {
-  if (registry_server_name !== undefined && !allowPrivateRegistryIp) return { resource, issuer: false };
+  const isTheirs = registry_server_name !== undefined && !allowPrivateRegistryIp;
+  if (isTheirs || auth.issuer_found === true) return { resource, issuer: false };
   const urls = [auth.issuer, auth.authorize_url, auth.token_url].map((one) => URL.parse(one ?? ''));
   const found = await Promise.all(urls.map(async (url) => url !== null && isPrivateHost(url)));
   return { resource, issuer: found.includes(true) };

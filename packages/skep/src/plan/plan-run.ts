@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { hintAtGroup } from '../catalog/catalogue-groups.ts';
@@ -52,7 +53,8 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const { resolved, connected } = await lookUp(target, { request, config }, around);
   if ('url' in resolved) {
     const { planRemote } = await import('./plan-remote.ts');
-    return planRemote({ request, config, inputs, ...chain, found: resolved }, around);
+    const trusting = { ...inputs, caBundle: inputs.caBundle ?? (await ownBundle(config)) };
+    return planRemote({ request, config, inputs: trusting, ...chain, found: resolved }, around);
   }
   refuseHeaders(request.settings);
   const { runtime, info } = await connected();
@@ -151,6 +153,12 @@ function warningsOf(
   return [...planned, ...unusedGateway(values), ...olderTransport(values)];
 }
 
+/** What stands for `--skep-ca-bundle`, where that is not given. Fails as for the flag. */
+async function ownBundle({ caCertificatePath: path }: AppConfig): Promise<string | undefined> {
+  if (path !== undefined) await readCaBundle(path);
+  return path;
+}
+
 /** What the flags say of the steps that calls pass. */
 async function planChain(
   { values, settings }: RunRequest,
@@ -158,7 +166,8 @@ async function planChain(
   around: Surroundings,
 ): Promise<Pick<PlannedRun, 'signIn' | 'exchange' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'>> {
   const withMachine = mergeSettings(runSettings, [settings, ...settingsOfMachine(config, around)]);
-  const signIn = await planSignIn(values, settings, around.cwd);
+  const skepCaBundle = values.skepCaBundle ?? config.caCertificatePath;
+  const signIn = await planSignIn({ ...values, skepCaBundle }, settings, around.cwd);
   return {
     signIn,
     exchange: await planExchange({ values, settings }, signIn.config, around.cwd),

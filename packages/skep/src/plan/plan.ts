@@ -44,7 +44,7 @@ export interface NewWorkload extends Decided {
   readonly ownNetwork: boolean;
   /** How the person gives it another name. */
   readonly rename: string;
-  /** IPv4 address the proxy listens on. */
+  /** IP address the proxy listens on, without brackets. */
   readonly host: string;
   /** What decided it, with where each came from. */
   readonly settings: Settings;

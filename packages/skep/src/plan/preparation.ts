@@ -54,6 +54,8 @@ export function preparationOf(
   const access = source.kind === 'package' ? buildAccess(app, around) : undefined;
   return {
     source,
+    // A supervisor that does it for a command has fewer variables.
+    env: around.env,
     ...(baseImage === undefined ? {} : { baseImage }),
     addPackages,
     ...(buildWith === undefined ? {} : { buildWith }),

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { isPublicAddress } from '@skep/core/fetch/address-guard.ts';
+import { isPublicAddress } from '@skep/core/fetch/address-class.ts';
 
 /** True for an address that only this machine or its network has, and for a name of one. */
 export async function isPrivateHost({ hostname }: URL): Promise<boolean> {

@@ -23,6 +23,7 @@ export function runtimeConfigOf(
   const { builder_image, additional_packages, build_with, runtime_env, ...others } = own;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalid(`"${scheme}.${unknown}" is no part of it`);
+  if (build_with !== undefined && scheme !== 'uvx') throw invalid(`"${scheme}.build_with" is for uvx alone`);
   if (builder_image !== undefined && typeof builder_image !== 'string')
     throw invalid(`"${scheme}.builder_image" is no text`);
   return {

@@ -16,5 +16,11 @@ export function workloadUrl({
   const own = isSse ? '/sse' : elsewhere === undefined ? '/mcp' : '/';
   // Clients of the older transport show what follows the number sign.
   const path = `${there === '/' ? own : there}${isSse ? `#${name}` : ''}`;
-  return `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}${path}`;
+  return `http://${SOMEWHERE.get(host) ?? (host.includes(':') ? `[${host}]` : host)}:${port}${path}`;
 }
+
+/** Addresses that stand for all of a machine, and what it calls itself. */
+const SOMEWHERE: ReadonlyMap<string, string> = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '[::1]'],
+]);

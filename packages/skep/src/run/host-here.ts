@@ -33,7 +33,7 @@ export async function hostHere(
   { movable = false, secrets, learning }: HostedHere = {},
 ): Promise<void> {
   const { terminal, signal, places, uid } = context;
-  await refuseForeign(places, uid);
+  refuseForeign(places, uid);
   const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
   const host = openHost(context, log);
   const progress = openProgress(terminal);

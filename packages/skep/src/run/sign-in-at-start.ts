@@ -1,11 +1,10 @@
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
-import { demandOf, savedAuth, signInElsewhere } from '../cli/sign-in-elsewhere.ts';
+import { demandOf, dropSignIn, savedAuth, signInElsewhere } from '../cli/sign-in-elsewhere.ts';
 import type { RemoteSignIn } from '../plan/plan.ts';
 import type { Progress } from '../print/progress.ts';
 import { clientSecretIn, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
 import { REMOTE_CLIENT_SECRET } from '../secrets/reference.ts';
-import { forgetSignIn } from '../secrets/sign-in-store.ts';
 
 export interface SignInWork {
   readonly context: Context;
@@ -34,7 +33,8 @@ export async function signInAtStart(
   progress.end();
   const secret = clientSecret ?? env[REMOTE_CLIENT_SECRET] ?? (await clientSecretIn(auth));
   const who = { ...at, name, auth, clientSecret: secret };
-  const kept = await signInElsewhere(who, { way: 'browser', ...demand }, context);
+  const way = auth.client_credentials ? 'client-credentials' : 'browser';
+  const kept = await signInElsewhere(who, { way, ...demand }, context);
   context.terminal.err(`${printable(`Signed in to ${new URL(at.url).host}`)}\n`);
-  return { auth: savedAuth(auth, kept, secret), undo: async () => void (await forgetSignIn(name, context)) };
+  return { auth: savedAuth(auth, kept, secret), undo: () => dropSignIn(who, context) };
 }

@@ -66,7 +66,7 @@ export async function swapConfig(next: RunConfig, current: RunConfig, swap: Swap
 export async function refuseForeground(name: string, { places, uid, isAlive }: Context): Promise<void> {
   const status = await readStatus(places, name);
   const host = status && hostOf(status, isAlive);
-  const supervisor = host && (await readAddress(places, uid));
+  const supervisor = host && readAddress(places, uid);
   if (!host || (supervisor?.pid === host.pid && supervisor.started === host.started)) return;
   throw new SkepError('usage/not-available', {
     message: `${name} runs in the foreground of another command, process ${host.pid}`,

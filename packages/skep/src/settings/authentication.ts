@@ -83,6 +83,10 @@ export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a rem
     key: 'remote_auth_config.client_secret_file',
     placeholder: 'file',
   }),
+  flag('bool', 'remote-auth-client-credentials', 'Sign in the client itself, for services without a person', {
+    key: 'remote_auth_config.client_credentials',
+    default: false,
+  }),
   flag('string', 'remote-auth-bearer-token', 'Bearer token instead of OAuth', {
     env: REMOTE_BEARER_TOKEN,
     placeholder: 'token',

@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['build-with', 'check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'rebuild', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
+const ownFlags = ['build-with', 'check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'rebuild', 'remote-auth-client-credentials', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -119,6 +119,7 @@ describe('what this release delivers', () => {
         'remote-auth-bearer-token',
         'remote-auth-bearer-token-file',
         'remote-auth-callback-port',
+        'remote-auth-client-credentials',
         'remote-auth-client-id',
         'remote-auth-client-secret',
         'remote-auth-client-secret-file',

@@ -143,6 +143,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.optional(shape.noNul),
     brief: 'Resource that the new token is for (RFC 8707)',
   },
+  'remote_auth_config.issuer_found': {
+    stored: shape.optional(shape.bool),
+    brief: 'The server named the issuer, when somebody first signed in',
+  },
   'remote_auth_config.scope_param_name': {
     stored: shape.optional(shape.noNul),
     brief: 'What the authorization server calls the parameter scope',

@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 
@@ -6,6 +6,13 @@ const MAX_PORT = 65_535;
 
 // RFC 1123 §2.1: letters, digits, dashes and dots; an IPv4 address is one too.
 const HOST = /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
+
+/** The IP address that a text is, as URLs write it and without their brackets; undefined for a name, and for one of one network card. */
+export function addressIn(text: string): string | undefined {
+  if (isIPv4(text)) return text;
+  const bare = text.replace(/^\[(.*)\]$/su, '$1');
+  return isIPv6(bare) ? URL.parse(`http://[${bare}]`)?.hostname.slice(1, -1) : undefined;
+}
 
 /** True when a proxy can forward to `http://<text>:<port>`. */
 export function isTargetHost(text: string): boolean {
@@ -57,7 +64,10 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
   flag('string', 'host', 'Address or host name the proxy listens on', {
     placeholder: 'host',
     key: 'host',
-    stored: shape.withDefault(shape.textThat(isIPv4, 'is not an IPv4 address'), '127.0.0.1'),
+    stored: shape.withDefault(
+      shape.textThat((host) => addressIn(host) === host, 'is not an IP address as URLs have it'),
+      '127.0.0.1',
+    ),
     default: '127.0.0.1',
   }),
   flag('string', 'target-host', 'Host the proxy forwards to (HTTP servers only)', {
