@@ -31,7 +31,7 @@ describe.skipIf(process.getuid?.() !== 0)('an address that another user wrote', 
     const ours = join(home, 'ours');
     await mkdir(ours, { mode: 0o700 });
     await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
-    const { state } = await whatIsKept(where);
+    const { state } = whatIsKept(where);
     await writeAddress(where, { ...chosen, state, socket: join(ours, 'x.sock'), watcher: chosen });
     dialled = false;
     silent = createServer((peer) => {
@@ -68,6 +68,6 @@ describe.skipIf(process.getuid?.() !== 0)('an address that another user wrote', 
     const file = join(where.supervisorDir, 'address.json');
     await rename(file, join(home, 'elsewhere.json'));
     await symlink(join(home, 'elsewhere.json'), file);
-    expect(await readAddress(where, 0)).toBeUndefined();
+    expect(readAddress(where, 0)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { lstat, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
@@ -34,26 +34,27 @@ export const supervisorLock = (places: Places): string => join(places.locksDir, 
  * Undefined when there is none, or a damaged one, which its supervisor writes again, or another state directory's, or one
  * that is not this user's: who could write it could choose which processes are sent signals.
  */
-export async function readAddress(places: Places, uid: number | undefined): Promise<Address | undefined> {
+export function readAddress(places: Places, uid: number | undefined): Address | undefined {
   try {
-    const address = addressShape(JSON.parse(await readOwn(places, uid)), () => {
+    const address = addressShape(JSON.parse(readOwn(places, uid)), () => {
       throw new SkepError('supervisor/protocol');
     });
-    return address.state === (await realOf(places.stateDir)) ? address : undefined;
+    return address.state === realOf(places.stateDir) ? address : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Fails, however, when the file or its directory is a link or somebody else's. */
-async function readOwn(places: Places, uid: number | undefined): Promise<string> {
-  const directory = await lstat(places.supervisorDir);
+/** Fails, however, when the file or its directory is a link or somebody else's. Asks at once: each command begins with it. */
+function readOwn(places: Places, uid: number | undefined): string {
+  const directory = lstatSync(places.supervisorDir);
   // A pipe in its place must not make us wait.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  await using file = await open(fileOf(places), flags);
-  const found = await file.stat();
+  using opened = new DisposableStack();
+  const file = opened.adopt(openSync(fileOf(places), flags), closeSync);
+  const found = fstatSync(file);
   const own = uid === undefined || (found.uid === uid && directory.uid === uid);
-  if (own && found.isFile() && directory.isDirectory()) return await file.readFile('utf8');
+  if (own && found.isFile() && directory.isDirectory()) return readFileSync(file, 'utf8');
   throw new SkepError('supervisor/unreachable', { message: 'the address is not one of this user' });
 }
 
@@ -75,7 +76,7 @@ export async function writeAddress(places: Places, address: Address): Promise<vo
  * the holder of the supervisor's lock.
  */
 export async function clearAddress(places: Places, uid: number | undefined): Promise<void> {
-  const left = await readAddress(places, uid);
+  const left = readAddress(places, uid);
   if (left) await removeSocket(left.socket, places, uid);
   for (const name of await readdir(places.supervisorDir).catch(() => [])) {
     if (name.endsWith(SOCKET_ENDING)) await rm(join(places.supervisorDir, name), { force: true });
@@ -85,14 +86,14 @@ export async function clearAddress(places: Places, uid: number | undefined): Pro
 
 /** Removes the address when it is still the one of `socket`, and the directory when nothing else is in it. */
 export async function forgetAddress(places: Places, socket: string, uid: number | undefined): Promise<void> {
-  if ((await readAddress(places, uid))?.socket === socket) await rm(fileOf(places), { force: true });
+  if (readAddress(places, uid)?.socket === socket) await rm(fileOf(places), { force: true });
   await removeEmpty(places.supervisorDir);
 }
 
 /** Removes a socket, and the directory that was made for it alone. What is not this user's is left. */
 export async function removeSocket(socket: string, places: Places, uid: number | undefined): Promise<void> {
   const directory = dirname(socket);
-  if (!socket.endsWith(SOCKET_ENDING) || (await whyNotPrivate(directory, uid)) !== undefined) return;
+  if (!socket.endsWith(SOCKET_ENDING) || whyNotPrivate(directory, uid) !== undefined) return;
   await rm(socket, { force: true });
   if (directory === places.supervisorDir || !basename(directory).startsWith(SHORT_PREFIX)) return;
   await removeEmpty(directory);
@@ -105,10 +106,14 @@ export const SHORT_PREFIX = 'skep-';
 export const socketName = (id: string): string => `${id}${SOCKET_ENDING}`;
 
 /** What a supervisor and its clients must have in common: real paths of what they read and write. */
-export async function whatIsKept({ stateDir, dataDir }: Places) {
-  return { state: await realOf(stateDir), data: await realOf(dataDir) };
+export function whatIsKept({ stateDir, dataDir }: Places) {
+  return { state: realOf(stateDir), data: realOf(dataDir) };
 }
 
-function realOf(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+function realOf(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
+  }
 }

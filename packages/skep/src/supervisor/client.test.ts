@@ -101,7 +101,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
 }
 
 async function socket(): Promise<string> {
-  return (await readAddress(where, process.getuid?.()))?.socket ?? '';
+  return readAddress(where, process.getuid?.())?.socket ?? '';
 }
 
 async function save(name: string): Promise<void> {
@@ -180,11 +180,11 @@ describe('over the socket', () => {
   });
   test('a supervisor that is not the only one any more ends, and leaves the other one its address', async () => {
     await supervisor();
-    const other = { ...self, pid: 4711, state: (await whatIsKept(where)).state, socket: '/other/x.sock' };
+    const other = { ...self, pid: 4711, state: whatIsKept(where).state, socket: '/other/x.sock' };
     isTheOne = false;
     await writeAddress(where, other);
     await served;
-    expect(await readAddress(where, process.getuid?.())).toEqual(other);
+    expect(readAddress(where, process.getuid?.())).toEqual(other);
   });
   test('a state directory whose path is too long for a socket has it in a private directory', async () => {
     const deep = join(home, 'd'.repeat(120));
@@ -203,7 +203,7 @@ describe('what a dead supervisor left', () => {
   const dead = { pid: 4711, started: 'then' };
   async function left(more: Partial<Address>): Promise<void> {
     await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
-    const { state } = await whatIsKept(where);
+    const { state } = whatIsKept(where);
     await writeAddress(where, { ...dead, state, socket: join(where.supervisorDir, 'a.sock'), ...more });
     await writeFile(join(where.supervisorDir, 'a.sock'), '');
   }
@@ -253,7 +253,7 @@ describe('what does not behave like a supervisor', () => {
 
   async function listen(speak: (socket: Socket) => void, more: Partial<Address> = {}): Promise<void> {
     await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
-    const { state } = await whatIsKept(where);
+    const { state } = whatIsKept(where);
     const address = { ...self, state, socket: join(where.supervisorDir, 'fake.sock'), ...more };
     await writeAddress(where, address);
     fake = createServer(speak);
@@ -300,7 +300,7 @@ describe('what does not behave like a supervisor', () => {
     expect(heard).toEqual([]);
   });
   test('one of another version that dies when asked to retire is replaced', async () => {
-    const { state, data } = await whatIsKept(where);
+    const { state, data } = whatIsKept(where);
     const greeting = { skep: 'supervisor', version: '0.9.0', ...self, state, data };
     await listen((peer) => {
       peer.write(`${JSON.stringify(greeting)}\n`);
@@ -311,7 +311,7 @@ describe('what does not behave like a supervisor', () => {
   });
   /** One of another version, or that lacks a group, which is there again each time it was asked to retire. */
   async function standing(greets: Partial<Greeting>, onRetire: (times: number) => Promise<unknown>) {
-    const { state, data } = await whatIsKept(where);
+    const { state, data } = whatIsKept(where);
     const greeting = { skep: 'supervisor', version: '1.0.0', ...self, state, data, ...greets };
     let times = 0;
     await listen((peer) => {
@@ -407,7 +407,7 @@ describe('a supervisor that dies while it works', () => {
   /** Ends every connection after the greeting until it has been asked `times`, then hosts like any other. */
   async function dying(times: number): Promise<readonly string[]> {
     const asked: string[] = [];
-    const { state, data } = await whatIsKept(where);
+    const { state, data } = whatIsKept(where);
     await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
     const address = { ...self, state, socket: join(where.supervisorDir, 'dying.sock') };
     await writeAddress(where, address);

@@ -115,7 +115,7 @@ export class SupervisorClient {
   /** Ends a supervisor that hosts nothing, with its watcher, and waits until both are gone; fine when there are none. */
   async rest(options: CallOptions): Promise<void> {
     const { places, uid, end, isAlive } = this.#options;
-    const address = await readAddress(places, uid);
+    const address = readAddress(places, uid);
     const gone = (process: ProcessIdentity): Promise<boolean> =>
       this.#until(() => !isAlive(process), START_MS, options.signal);
     let found = await this.#reach(options.signal);
@@ -165,7 +165,7 @@ export class SupervisorClient {
       startLock(places),
       { waitMs: OTHERS_START_MS, what: 'starting the supervisor', signal },
       async () => {
-        const watcher = (await readAddress(places, uid))?.watcher;
+        const watcher = readAddress(places, uid)?.watcher;
         const watched = watcher !== undefined && isAlive(watcher);
         const found =
           (await this.#until(() => this.#reach(signal), watched ? WATCHER_MS : 0, signal)) ??

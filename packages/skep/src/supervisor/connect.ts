@@ -54,13 +54,12 @@ export async function connect(
   looking?: AbortSignal,
 ): Promise<Connection | undefined> {
   const { places, uid, platform, isAlive, end } = options;
-  const [address] = await Promise.all([readAddress(places, uid), refuseForeign(places, uid)]);
+  refuseForeign(places, uid);
+  const address = readAddress(places, uid);
   if (!address) return undefined;
   // Anybody may have made it anew, where the directory for temporary files was emptied.
-  if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)
-    return undefined;
+  if (platform !== 'win32' && whyNotPrivate(dirname(address.socket), uid) !== undefined) return undefined;
   using opened = new DisposableStack();
-  const keeping = whatIsKept(places);
   const socket = opened.adopt(createConnection(address.socket), (one) => void one.destroy());
   socket.on('error', () => socket.destroy());
   if (looking) addAbortSignal(looking, socket);
@@ -83,7 +82,7 @@ export async function connect(
   socket.setTimeout(0);
   if (first === undefined) return undefined;
   const { version, pid, started, state, data } = readGreeting(first);
-  const own = await keeping;
+  const own = whatIsKept(places);
   // The address came with a copy of another state directory.
   if (state !== own.state) return undefined;
   if (data !== own.data) {

@@ -104,7 +104,7 @@ async function* candidates({ places, platform, uid }: DoorOptions): AsyncGenerat
   }
   const fits = (path: string): boolean => Buffer.byteLength(path) <= longestSocket(platform);
   const own = join(places.supervisorDir, name);
-  if (fits(own) && (await whyNotPrivate(places.supervisorDir, uid)) === undefined) yield own;
+  if (fits(own) && whyNotPrivate(places.supervisorDir, uid) === undefined) yield own;
   for (const base of new Set([places.temp, '/tmp'])) {
     const directory = await mkdtemp(join(base, SHORT_PREFIX)).catch(() => undefined);
     if (directory === undefined) continue;
@@ -116,11 +116,11 @@ async function* candidates({ places, platform, uid }: DoorOptions): AsyncGenerat
 
 /** True while clients find the socket: it is there, and the address says so. */
 async function isStanding(socket: string, { places, platform, uid, owner }: DoorOptions): Promise<boolean> {
-  const address = await readAddress(places, uid);
+  const address = readAddress(places, uid);
   if (address?.socket !== socket || address.pid !== owner.pid) return false;
   if (platform === 'win32') return true;
   // Nobody dials one where others may enter.
-  if ((await whyNotPrivate(dirname(socket), uid)) !== undefined) return false;
+  if (whyNotPrivate(dirname(socket), uid) !== undefined) return false;
   return lstat(socket).then(
     () => true,
     () => false,

@@ -81,7 +81,7 @@ export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
       log.warn({ why: state.why }, 'the front door is closed');
     }
     if (state.is !== 'closed') at = port;
-    await writeFrontDoor(places, { ...state, port, ...self, state: (await whatIsKept(places)).state });
+    await writeFrontDoor(places, { ...state, port, ...self, state: whatIsKept(places).state });
     if (state.is === 'open') options.onOpen?.();
   }
 

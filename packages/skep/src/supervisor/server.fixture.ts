@@ -20,7 +20,7 @@ export async function testServer({
   ...options
 }: TestServer): Promise<{ over: Promise<void> }> {
   const self = { pid: process.pid, started: 'me' };
-  const kept = await whatIsKept(places);
+  const kept = whatIsKept(places);
   const done = Promise.resolve();
   return new Promise((resolve, reject) => {
     const over = serve({

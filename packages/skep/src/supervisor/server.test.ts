@@ -25,7 +25,7 @@ interface Stranger {
 
 async function stranger(skep: CommandUnderTest): Promise<Stranger> {
   await skep.startSupervisor();
-  const address = await readAddress(skep.places, process.getuid?.());
+  const address = readAddress(skep.places, process.getuid?.());
   const socket = createConnection(address?.socket ?? '');
   socket.on('error', () => {});
   await once(socket, 'connect');

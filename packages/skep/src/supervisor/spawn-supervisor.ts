@@ -70,15 +70,24 @@ const KEPT = new Set([
 ]);
 
 /** The part of an environment that the supervisor gets, with the paths that it names made absolute. */
-export function supervisorEnv({ env, cwd }: Pick<SpawnOptions, 'env' | 'cwd'>): Record<string, string> {
-  const kept = Object.entries(env).filter(
-    (pair): pair is [string, string] => KEPT.has(pair[0]) && pair[1] !== undefined,
+export function supervisorEnv(caller: Pick<SpawnOptions, 'env' | 'cwd'>): Record<string, string> {
+  const kept = Object.entries(withAbsolutePaths(caller)).filter(([name]) => KEPT.has(name));
+  return { ...Object.fromEntries(kept), SKEP_DETACHED: '1' };
+}
+
+/** Variables of package managers that name a file; npm takes its own in any case. */
+const FILES_OF_MANAGERS =
+  /^(?:npm_config_(?:userconfig|globalconfig|prefix|cafile)|PIP_CONFIG_FILE|PIP_CERT|REQUESTS_CA_BUNDLE|NETRC)$/i;
+
+/** An environment that means the same in whatever directory it is read. */
+export function withAbsolutePaths({ env, cwd }: Pick<SpawnOptions, 'env' | 'cwd'>): Record<string, string> {
+  const set = Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return Object.fromEntries(
+    set.map(([name, value]) => {
+      const isPath = value !== '' && (PATHS.has(name) || FILES_OF_MANAGERS.test(name));
+      return [name, isPath ? resolve(cwd, value) : value];
+    }),
   );
-  const absolute = kept.map(([name, value]) => [
-    name,
-    PATHS.has(name) && value !== '' ? resolve(cwd, value) : value,
-  ]);
-  return { ...Object.fromEntries(absolute), SKEP_DETACHED: '1' };
 }
 
 export interface SpawnedSupervisor {

@@ -52,7 +52,7 @@ async function wake(...argv: readonly string[]): Promise<Woken | undefined> {
 }
 
 async function listening(): Promise<void> {
-  const { state } = await whatIsKept(where);
+  const { state } = whatIsKept(where);
   await mkdir(where.supervisorDir, { mode: 0o700 });
   const watcher = { pid: 2, started: 'then' };
   await writeAddress(where, { pid: 1, started: 'then', state, socket: join(home, 'x.sock'), watcher });

@@ -33,7 +33,7 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
   // Whoever begins with Skep gets no directories from a command line that was wrong.
   if (!needsSupervisor(argv) || !existsSync(places.stateDir) || !existsSync(places.dataDir)) return undefined;
   try {
-    const address = await readAddress(places, uid);
+    const address = readAddress(places, uid);
     // A watcher is about to bring it back.
     if (address && (isAlive(address) || (address.watcher && isAlive(address.watcher)))) return undefined;
     await ensureOwn(places, uid);
