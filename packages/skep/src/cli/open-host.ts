@@ -73,10 +73,10 @@ export function secretsOfWorkloads(
       const { resolveSecrets } = await import('../secrets/workload-secrets.ts');
       return resolveSecrets(references, context);
     },
-    async forgetSecrets({ name, secrets = [], remote_url: elsewhere }) {
+    async forgetSecrets({ name, secrets = [], remote_url: elsewhere, skep_ca_bundle: caPath }) {
       if (elsewhere !== undefined) {
-        const { forgetSignIn } = await import('../secrets/sign-in-store.ts');
-        await forgetSignIn(name, context).catch((error: unknown) => {
+        const { dropSignIn } = await import('./sign-in-elsewhere.ts');
+        await dropSignIn({ name, caPath }, context).catch((error: unknown) => {
           log.warn({ err: error, workload: name }, 'its sign-in could not be deleted');
         });
       }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WantedRuntime } from '../runtime/detect.ts';
 import type { RuntimeEnvironment } from '../runtime/environment.ts';
 import type { Runtime, RuntimeInfo } from '../runtime/runtime.ts';
-import { ELSEWHERE } from '../settings/identity.ts';
+import { ELSEWHERE, NEEDS_NO_IMAGES } from '../settings/identity.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import type { Context } from './context.ts';
 
@@ -23,6 +23,24 @@ export async function openRuntime(context: Context, options: OpenRuntimeOptions 
   const { runtime, info } = await beginRuntime(context, options);
   await info;
   return runtime;
+}
+
+/**
+ * All that something of this user may be on: the best runtime there is, and the sandbox where that is there beside an engine.
+ * Fails as `openRuntime`, where there is none.
+ */
+export async function openRuntimes(context: Context): Promise<readonly Runtime[]> {
+  const { signal } = context;
+  const best = await openRuntime(context, { signal });
+  if (!best.runsImages) return [best];
+  const sandbox = await openRuntime(context, { reference: { kind: NEEDS_NO_IMAGES }, signal }).catch(
+    unlessNoSandbox,
+  );
+  return sandbox === undefined || sandbox.runsImages ? [best] : [best, sandbox];
+}
+
+function unlessNoSandbox(error: unknown): undefined {
+  if (!hasCode(error, 'runtime/sandbox-unavailable')) throw error;
 }
 
 /** As `openRuntime`; who it is, is asked while the caller does something else. */

@@ -3,6 +3,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
+import { tellOtherClient } from '../account/tell-other-client.ts';
 import { patienceOf, requireTls, signInTarget, type RemoteAuthConfig } from '../run-config/remote-auth.ts';
 import type { SecretsSurroundings } from '../secrets/provider.ts';
 import { forgetSignIn, signInOfWorkload, signInStore } from '../secrets/sign-in-store.ts';
@@ -44,7 +45,7 @@ export interface HowToSignIn {
   readonly way: SignInWay;
   /** What the server said when it was asked without a token. */
   readonly challenge?: string | undefined;
-  /** Before anything is kept; where it fails, what was given is withdrawn. */
+  /** Before anything is kept; where that or keeping fails, what was given is withdrawn, unless others may end with it. */
   readonly beforeKept?: (() => Promise<void>) | undefined;
 }
 
@@ -61,7 +62,11 @@ export async function signInElsewhere(
   const store = signInStore(around);
   await store.ready();
   const key = signInOfWorkload(name);
-  const [{ signIn }, fetch] = await Promise.all([import('@skep/auth/sign-in/sign-in.ts'), openFetch(caPath)]);
+  const [{ signIn }, { withdrawBeside }, fetch] = await Promise.all([
+    import('@skep/auth/sign-in/sign-in.ts'),
+    import('@skep/auth/sign-in/sign-out.ts'),
+    openFetch(caPath),
+  ]);
   try {
     const skipBrowser = auth.skip_browser ?? false;
     const person = personAt(around, { skipBrowser });
@@ -80,14 +85,21 @@ export async function signInElsewhere(
     const kept = isBlind
       ? await signInBlind((how, by) => signIn(target, how, { ...services, person: by }), person)
       : await signIn(target, way, services);
+    let former = services.kept;
     try {
       await beforeKept?.();
+      await store.change(key, async (found) => {
+        former = found;
+        return kept;
+      });
     } catch (error) {
-      const { signOut } = await import('@skep/auth/sign-in/sign-out.ts');
-      await signOut(kept, services).catch(() => false);
+      // What was kept although keeping failed in the end stays good.
+      const stored = await store.read(key).catch(() => kept);
+      if (stored?.accessToken !== kept.accessToken) await withdrawBeside(kept, former, services);
       throw error;
     }
-    await store.change(key, async () => kept);
+    tellOtherClient(target.clientId, kept, around.terminal);
+    if (former !== undefined) await withdrawBeside(former, kept, services);
     return kept;
   } catch (error) {
     throw withNextStep(error);
@@ -117,13 +129,18 @@ async function signInBlind(
   }
 }
 
-/** What is saved of a sign-in: the secret of a client is for the issuer that it was shown to first (decision 0384). */
+/**
+ * What is saved of a sign-in: the secret of a client is for the issuer that it was shown to first (decision 0384). That nobody named
+ * it is saved too, for a person may name a private address and a server may not.
+ */
 export function savedAuth(
   auth: RemoteAuthConfig,
   { issuer }: Pick<KeptSignIn, 'issuer'>,
   clientSecret: string | undefined,
 ): RemoteAuthConfig {
-  return clientSecret === undefined || auth.issuer || auth.token_url ? auth : { ...auth, issuer };
+  return clientSecret === undefined || auth.issuer || auth.token_url
+    ? auth
+    : { ...auth, issuer, issuer_found: true };
 }
 
 async function openFetch(caPath: string | undefined) {
@@ -170,6 +187,26 @@ export async function signOutElsewhere(
   try {
     const isOut = await signOut(kept, { fetch, log: silentLog, signal: around.signal });
     return isOut ? 'out' : 'kept-there';
+  } finally {
+    fetch.close();
+  }
+}
+
+/**
+ * Forgets the sign-in of a workload that is no more, and withdraws it where nothing else can end with it (decision 0393). Fails as
+ * the store does.
+ */
+export async function dropSignIn(
+  { name, caPath }: Pick<Elsewhere, 'name' | 'caPath'>,
+  around: SecretsSurroundings,
+): Promise<void> {
+  const kept = await forgetSignIn(name, around);
+  if (kept?.client.registered === undefined) return;
+  const { withdrawBeside } = await import('@skep/auth/sign-in/sign-out.ts');
+  const fetch = await openFetch(caPath).catch(() => undefined);
+  if (fetch === undefined) return;
+  try {
+    await withdrawBeside(kept, undefined, { fetch, log: silentLog });
   } finally {
     fetch.close();
   }

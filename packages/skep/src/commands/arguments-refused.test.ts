@@ -166,7 +166,7 @@ describe('the configuration', () => {
     ],
     [
       'config set-registry http://x.example/c.json',
-      'plain http is not safe for a catalogue: "http://x.example/c.json"; use https, or give --allow-private-ip when setting it',
+      'plain http is not safe for a catalogue: "http://x.example/c.json"; use https, or give --allow-private-ip',
     ],
     [
       'config set-registry missing.json',

@@ -46,7 +46,7 @@ export async function withServer<T>(
     isRefused = status === 401;
   };
   const client = await openClient({ url, kind, token, heard, ...services }).catch((cause: unknown) => {
-    throw isRefused ? unauthorized(target, token) : unreachable(target, cause);
+    throw isRefused ? unauthorized(target, token) : failureOf(target, cause);
   });
   if (client === undefined) throw unreachable(target);
   const onAbort = (): void => client.close();
@@ -65,6 +65,13 @@ function unauthorized(target: string, token: string | undefined): SkepError {
   return new SkepError('mcp/unauthorized', { message });
 }
 
+/** A server that refuses is there, and says why. */
+function failureOf(target: string, cause: unknown): SkepError {
+  if (!hasCode(cause, 'proxy/server-refused')) return unreachable(target, cause);
+  const message = `"${target}" does not let you in: ${cause.message}`;
+  return new SkepError('mcp/refused', { message, hint: 'ask whoever runs the server', cause });
+}
+
 function unreachable(target: string, cause?: unknown): SkepError {
   return new SkepError('mcp/unreachable', {
     message: `"${target}" does not answer as an MCP server`,
@@ -78,7 +85,7 @@ function unreachable(target: string, cause?: unknown): SkepError {
 function serverOf(client: Client, target: string): AskedServer {
   const ask: AskedServer['ask'] = async (method, params) => {
     const text = await client.ask(method, params).catch((cause: unknown) => {
-      if (!hasCode(cause, 'proxy/timeout')) throw unreachable(target, cause);
+      if (!hasCode(cause, 'proxy/timeout')) throw failureOf(target, cause);
       throw new SkepError('mcp/unreachable', {
         message: `"${target}" has not answered ${method} within ${TIMEOUT_MS / 1_000} s`,
         cause,

@@ -79,7 +79,7 @@ export const authLogin = defineCommand({
     };
     const way: SignInWay = values.device
       ? 'device'
-      : values.clientCredentials
+      : values.clientCredentials || auth.client_credentials
         ? 'client-credentials'
         : 'browser';
     const clientSecret = await clientSecretOf(config, context);
@@ -182,6 +182,8 @@ interface SignInView {
   readonly as?: string;
   readonly issuer?: string;
   readonly scopes?: readonly string[];
+  /** Scopes that the server has asked for since, in words of its own; the next login asks for them. */
+  readonly wants?: readonly string[];
   /** Of the access token. */
   readonly expires?: string;
   /** A newer one is asked for by itself. */
@@ -208,10 +210,11 @@ async function viewOf(
   });
   if (kept === 'unreadable') return { name, server, state: kept, next: login };
   if (kept === undefined) return { name, server, state: 'signed out', next: login };
-  const { subject, issuer, expiresAt, refreshToken, scopes } = kept;
-  const hasEnded = status === 'unauthenticated';
-  const expires = dateText(expiresAt);
-  const state = hasEnded ? 'ended' : status === 'auth_retrying' ? 'retrying' : 'signed in';
+  const { subject, issuer, expiresAt = 0, refreshToken, scopes, wanted = [] } = kept;
+  const isRefused = status === 'unauthenticated';
+  const expires = dateText(kept.expiresAt);
+  const refused = expiresAt > context.clock.now() ? 'token refused' : 'ended';
+  const state = isRefused ? refused : status === 'auth_retrying' ? 'retrying' : 'signed in';
   return {
     name,
     server,
@@ -219,9 +222,10 @@ async function viewOf(
     ...(subject === undefined ? {} : { as: subject }),
     issuer,
     scopes,
+    ...(wanted.length === 0 ? {} : { wants: wanted }),
     ...(expires === undefined ? {} : { expires }),
     refreshes: refreshToken !== undefined,
-    ...(hasEnded ? { next: login } : {}),
+    ...(isRefused || wanted.length > 0 ? { next: login } : {}),
   };
 }
 

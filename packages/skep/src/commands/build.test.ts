@@ -1,6 +1,8 @@
+import { stat } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import { idle } from '../runtime/doubles/program.ts';
 
 const withStore = async () => {
   const skep = await commandUnderTest({
@@ -38,6 +40,7 @@ describe('skep build', () => {
     expect(text).toContain('"name":"fake"');
     expect(await skep.run('build -o made npx://fake')).toMatchObject({ status: 0, out: '' });
     expect(await skep.read(`${skep.cwd}/made`)).toBe(text);
+    expect((await stat(`${skep.cwd}/made`)).mode & 0o777).toBe(0o600);
     expect(skep.runtime.prepared).toEqual([]);
   });
 
@@ -67,6 +70,16 @@ describe('skep prune', () => {
     await skep.output('run npx://fake');
     await skep.output('prune');
     expect(skep.runtime.swept.at(-1)).toEqual(['fake']);
+  });
+
+  test('looks in the sandbox too where an engine is used, and so does rm --all', async () => {
+    const sandbox = new MemoryRuntime({ fake: idle }, 'sandbox');
+    const skep = await commandUnderTest({ sandbox });
+    await skep.output('run npx://fake --runtime sandbox --name a1');
+    await skep.output('prune');
+    expect(sandbox.swept).toEqual([['fake']]);
+    await skep.output('rm --all');
+    expect(sandbox.swept).toEqual([['fake'], []]);
   });
 });
 
@@ -169,6 +182,7 @@ describe('what builds are given', () => {
     ],
     ['runtime_configs:\n  npx:\n    runtime_env: {X: "$(id)"}\n', '"npx.runtime_env.X" has a character'],
     ['runtime_configs:\n  npx:\n    builder_image: "a b"\n', 'invalid base image "a b"'],
+    ['runtime_configs:\n  npx:\n    build_with: [x]\n', '"npx.build_with" is for uvx alone'],
   ])('%j in the configuration file is refused by name', async (config, said) => {
     const skep = await commandUnderTest();
     await skep.configure(config);

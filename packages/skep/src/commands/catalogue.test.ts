@@ -414,7 +414,7 @@ describe('skep config', () => {
     ],
     [
       'config set-registry http://registry.example/x.json',
-      'plain http is not safe for a catalogue: "http://registry.example/x.json"; use https, or give --allow-private-ip when setting it',
+      'plain http is not safe for a catalogue: "http://registry.example/x.json"; use https, or give --allow-private-ip',
     ],
     [
       'config set-registry https://127.0.0.1:1/x.json',

@@ -75,8 +75,13 @@ export async function offerConnections(
 
 /** The names of the catalogue's servers, for completion: each in full, and without its namespace. Nobody is asked, or waited for. */
 export async function offerServers({ ask: _nobody, ...context }: Context): Promise<readonly Offer[]> {
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CATALOGUE_MS)]);
-  const entries = await (await catalogOf({ ...context, signal, renewsTokens: false })).list({ signal });
+  const late = AbortSignal.timeout(CATALOGUE_MS);
+  const signal = AbortSignal.any([context.signal, late]);
+  const listed = async () => (await catalogOf({ ...context, signal, renewsTokens: false })).list({ signal });
+  const entries = await listed().catch((error: unknown) => {
+    if (late.aborted) return [];
+    throw error;
+  });
   return entries.flatMap(({ name, document: { description: brief } }) => {
     const short = name.slice(name.lastIndexOf('/') + 1);
     return short === name ? [{ value: name, brief }] : [short, name].map((value) => ({ value, brief }));

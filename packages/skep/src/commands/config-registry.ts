@@ -102,7 +102,7 @@ export const getRegistry = defineCommand({
   async run(_input, context) {
     const { kind, location } = await catalogOf(context);
     const { registryAuthServer } = await loadAppConfig(context.places);
-    const account = registryAuthServer === undefined ? '' : ', with a sign-in: see skep whoami';
+    const account = registryAuthServer === undefined ? '' : '; who you are there: skep whoami';
     context.terminal.out(
       location === '' ? 'built-in catalogue\n' : `${redactUrl(location)} (${kind}${account})\n`,
     );

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { describe, expect, test, vi } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT, type CommandUnderTest } from '../command-under-test.fixture.ts';
 import { keptNames } from '../supervisor/kept-data.ts';
 
@@ -51,6 +52,17 @@ describe('skep rm', () => {
       }
     },
   );
+
+  test('is finished with all that is known of a server where it was cut short before', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run npx://fake --name a1');
+    vi.spyOn(skep.runtime, 'holdsData').mockRejectedValueOnce(new SkepError('runtime/engine-refused'));
+    expect(await skep.run('rm a1')).toMatchObject({ status: 1 });
+    expect(await skep.left()).toMatchObject({ saved: ['a1'], statuses: ['a1'] });
+    await skep.output('rm a1');
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+    expect(await keptNames(skep.places)).toEqual([]);
+  });
 
   test('removes data also where nothing can be written, as on a full disk', async () => {
     const skep = await keeping();

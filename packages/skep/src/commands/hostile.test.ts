@@ -49,7 +49,8 @@ const word = fc.oneof(
 );
 /** Nothing may be waited for, nor looked up in the network. */
 const allowed = (words: readonly string[]): boolean =>
-  !words.some((one) => /^(?:--?f|--host|-[a-z]*f|https?:)/.test(one)) && !words.includes('set-registry');
+  !words.some((one) => /^(?:--?f|--host|--learn|-[a-z]*f|https?:)/.test(one)) &&
+  !words.includes('set-registry');
 
 async function isOrderly(argv: readonly string[]): Promise<void> {
   const { status, err } = await skep.run(argv);

@@ -4,15 +4,22 @@ import { readText } from '@skep/core/files/read-limited.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { isAt, registryUrl, shownServer, splitAddress } from '../account/registry-address.ts';
+import {
+  isAt,
+  refuseClear,
+  registryAddressIn,
+  registryUrl,
+  shownServer,
+  splitAddress,
+} from '../account/registry-address.ts';
 import { accountKeys, saidIn } from '../account/registry-in-use.ts';
+import { tokenFileFor } from '../account/tokens.ts';
 import { signInToRegistry, type LoginWish, type SignedIn } from '../account/sign-in-to-registry.ts';
 import { noRegistry } from '../catalog/registry-kind.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { personAt } from '../cli/person.ts';
 import { loadAppConfig, updateAppConfig, type AppConfig } from '../config/app-config.ts';
-import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
@@ -73,14 +80,17 @@ export const login = defineCommand({
     const address = addressIn(given, config);
     const known = isAt(address.href, config.registryAuthServer ?? 'none:');
     const allowPrivate = values.allowPrivateIp || (known && config.allowPrivateRegistryIp);
-    refuseClear(address, allowPrivate);
+    refuseClear(address, 'signing in', allowPrivate);
     const wish = await wishOf(values, { allowPrivate, ...(known && { config }) }, context);
     const signedIn = await signInToRegistry(address, wish, aroundOf(values, context)).catch(
       (error: unknown) => {
         throw withoutSignIn(error, address);
       },
     );
-    await choose(signedIn, { address, named, config, allowPrivate }, context);
+    const isAgain = given === undefined;
+    // Another command may have changed it while the person signed in.
+    const now = await loadAppConfig(context.places);
+    await choose(signedIn, { address, named, config: now, allowPrivate, isAgain }, context);
   },
 });
 
@@ -107,26 +117,7 @@ function addressIn(given: string | undefined, config: AppConfig): URL {
       hint: 'give its address: skep login https://mcp.example.com',
     });
   }
-  const url = parseHttpUrl(text);
-  if (url !== undefined && !hasLogin(url)) return url;
-  if (url !== undefined) {
-    throw new SkepError('usage/invalid-value', {
-      message: `the address holds a login: "${redactUrl(text)}"`,
-      hint: 'give the address alone; skep login asks the identity provider',
-    });
-  }
-  throw new SkepError('usage/invalid-value', {
-    message: `invalid address of a registry: "${redactUrl(text)}"`,
-    hint: 'give an http or https address',
-  });
-}
-
-function refuseClear(address: URL, allowPrivate: boolean): void {
-  if (address.protocol === 'https:' || allowPrivate) return;
-  throw new SkepError('catalog-source/refused', {
-    message: `plain http is not safe for signing in: "${redactUrl(address.href)}"`,
-    hint: 'use https; for a registry on this machine, give --allow-private-ip',
-  });
+  return registryAddressIn(text);
 }
 
 /** What flags say, else what was said before of the same provider. */
@@ -184,6 +175,8 @@ function withoutSignIn(error: unknown, address: URL): unknown {
 interface Choice {
   readonly address: URL;
   readonly named: string | undefined;
+  /** Whether no address was given: the registry in use stays so. */
+  readonly isAgain: boolean;
   readonly config: AppConfig;
   readonly allowPrivate: boolean;
 }
@@ -191,12 +184,20 @@ interface Choice {
 /** Says who one is now, and takes a registry into use: the one that is named, the only one, or the one that is chosen. */
 async function choose(
   { server, login: how, account }: SignedIn,
-  { address, named, config, allowPrivate }: Choice,
-  { terminal, ask, places }: Context,
+  { address, named, config, allowPrivate, isAgain }: Choice,
+  { terminal, ask, places, env }: Context,
 ): Promise<void> {
   const { subject, registries } = account;
   const as = subject === undefined || subject === '' ? '' : ` as ${subject}`;
   terminal.out(`Signed in to ${printable(shownServer(server) + as)}\n`);
+  if (tokenFileFor(server, { registryAuthServer: server }, env) !== undefined)
+    terminal.err('Note: SKEP_TOKEN_FILE is set, and its token is shown there instead of this sign-in\n');
+  const keys = {
+    allow_private_registry_ip: allowPrivate ? true : undefined,
+    ...accountKeys(server, how),
+  };
+  // Until a registry there is chosen, so that whoami and logout know it; another one in use stays as it is.
+  if (config.registryAuthServer === server || !hasCatalogue(config)) await updateAppConfig(places, keys);
   const asked = named ?? nameIn(address, server);
   if (asked !== undefined && registries !== undefined && !registries.includes(asked)) {
     throw new SkepError('registry/not-found', {
@@ -208,6 +209,7 @@ async function choose(
   const [first, second] = registries ?? [];
   const wanted =
     asked ??
+    (isAgain ? before : undefined) ??
     (second === undefined ? first : undefined) ??
     (registries === undefined || registries.length === 0
       ? undefined
@@ -221,15 +223,20 @@ async function choose(
     );
     return;
   }
+  const { registryApiUrl: inUse = 'none:' } = config;
+  const whole = isAgain && isAt(inUse, server) ? inUse : address.href.replace(/\/+$/u, '');
   await updateAppConfig(places, {
     ...noRegistry,
-    registry_api_url: wanted === undefined ? address.href.replace(/\/+$/u, '') : registryUrl(server, wanted),
-    allow_private_registry_ip: allowPrivate ? true : undefined,
-    ...accountKeys(server, how),
+    registry_api_url: wanted === undefined ? whole : registryUrl(server, wanted),
+    ...keys,
   });
   const others = (registries ?? []).filter((name) => name !== wanted);
   const beside = others.length === 0 ? '' : `; also there: ${others.join(', ')}`;
   terminal.out(`Servers are now looked up in ${printable((wanted ?? shownServer(server)) + beside)}\n`);
+}
+
+function hasCatalogue({ registryApiUrl, registryUrl: file, localRegistryPath }: AppConfig): boolean {
+  return [registryApiUrl, file, localRegistryPath].some((one) => one !== undefined);
 }
 
 /** `NAME` of `https://host/registry/NAME`, and of the short form `https://host/NAME`. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { scriptedHttpServer, type ScriptedHttpServer } from '@skep/proxy/doubles/scripted-http-server.ts';
 import type { Script } from '@skep/proxy/doubles/scripted-server.ts';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
@@ -105,6 +105,25 @@ test('a workload that does not run, and one whose clients sign in, are named', a
   );
   await skep.output('stop a1');
   expect(await skep.refusal('mcp list tools a1')).toContain('start it with skep start a1');
+});
+
+test('a server that lets nobody in is there, and says why', async () => {
+  const body = '{"message":"only for \\u001b[31mstaff"}';
+  const server = createServer(
+    (req, res) => void req.resume().once('end', () => res.writeHead(403).end(body)),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const skep = await commandUnderTest();
+  for (const path of ['mcp', 'sse']) {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`;
+    const told = await skep.refusal(`mcp list tools ${url}`);
+    expect(told).toContain(
+      `"${url}" does not let you in: the server refused the request: only for �[31mstaff`,
+    );
+    expect(told).not.toContain('does not answer');
+  }
 });
 
 describe('a token', () => {

@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { openRuntime } from '../cli/open-runtime.ts';
+import { openRuntimes } from '../cli/open-runtime.ts';
 import { findRunConfig, savedNames } from '../run-config/file.ts';
 import { findPrevious } from '../run-config/previous.ts';
 import { whileNothingIsMade } from '../workloads/name-lock.ts';
@@ -13,15 +13,14 @@ export const prune = defineCommand({
   ],
   settings: [...commonSettings],
   async run(_input, context) {
-    const { places, signal, terminal } = context;
+    const { places, terminal } = context;
     const pruned = await whileNothingIsMade(context, async () => {
       const used: string[] = [];
       for (const name of await savedNames(places)) {
         const configs = [await findRunConfig(places, name), await findPrevious(places, name)];
         used.push(...configs.flatMap((one) => (one === undefined ? [] : [one.image])));
       }
-      const runtime = await openRuntime(context, { signal });
-      await runtime.sweep(used);
+      for (const runtime of await openRuntimes(context)) await runtime.sweep(used);
     });
     if (pruned) return terminal.out('Removed what no server uses\n');
     throw new SkepError('file/locked', {

@@ -1,3 +1,4 @@
+import { systemClock } from '@skep/core/time/clock.ts';
 import { describe, expect, test } from 'vitest';
 import { registryServer, type ScriptedAnswer, type SeenRequest } from '../account/registry-server.fixture.ts';
 import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
@@ -12,14 +13,22 @@ const DOCUMENT = {
 const TEXT = `{ "x-big": 12345678901234567890,\n${JSON.stringify(DOCUMENT).slice(1)}\n`;
 const STORED: ScriptedAnswer = [201, DOCUMENT];
 
+/** Nobody waits for a pause. */
+const PATIENT = { ...systemClock, sleep: async () => undefined };
+
 const withDocument = (content: string | object = TEXT): Promise<CommandUnderTest> =>
-  commandUnderTest({ supervisor: 'none', files: { 'server.json': content } });
+  commandUnderTest({ supervisor: 'none', files: { 'server.json': content }, clock: PATIENT });
 
 async function withToken(
   skep: CommandUnderTest,
 ): Promise<{ readonly env: Readonly<Record<string, string>> }> {
   return { env: { SKEP_TOKEN_FILE: await skep.write('token', 'abc.def-123\n') } };
 }
+/** A registry that holds readers to claims. */
+const enforcing =
+  (more: (request: SeenRequest) => ScriptedAnswer) =>
+  (request: SeenRequest): ScriptedAnswer =>
+    request.line.startsWith('POST /v1/explain') ? [200, { mode: 'full', findings: [] }] : more(request);
 const only =
   (line: string, answer: ScriptedAnswer) =>
   (request: SeenRequest): ScriptedAnswer =>
@@ -39,7 +48,9 @@ describe('skep publish', () => {
 
   test('sends claims beside it, each value that is given', async () => {
     const skep = await withDocument();
-    const { address, seen } = await registryServer(() => STORED);
+    const { address, seen } = await registryServer(
+      enforcing(only('POST /registry/data/v0.1/publish', STORED)),
+    );
     await skep.output([
       ...`publish --registry ${address}/registry/data --allow-private-ip`.split(' '),
       '--claim',
@@ -49,19 +60,138 @@ describe('skep publish', () => {
       '--claim',
       'org=a=b',
     ]);
-    expect(seen.map(({ body }) => body)).toEqual([
+    expect(seen.map(({ body }) => body).at(-1)).toBe(
       `{"server":${TEXT.trim()},"claims":{"team":["data","platform"],"org":"a=b"}}`,
-    ]);
+    );
+  });
+
+  test.each<[why: string, explained: ScriptedAnswer, said: string]>([
+    [
+      'enforces none',
+      [200, { mode: 'auth-only', findings: [] }],
+      'enforces no claims, so others would see it too',
+    ],
+    ['does not know them', undefined, 'does not say that it enforces claims, so others may see it too'],
+  ])('sends no claims to a registry that %s', async (_, explained, said) => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(({ line }) => {
+      if (line.startsWith('POST /v1/explain')) return explained;
+      return line.startsWith('GET ') ? [200, { servers: [] }] : STORED;
+    });
+    for (const dryRun of ['', '--dry-run '])
+      expect(
+        (await skep.run(`publish ${dryRun}--registry ${address} --allow-private-ip --claim team=data`)).err,
+      ).toContain(`${said}; leave --claim out where everybody there may see it`);
+    expect(seen.map(({ line }) => line)).not.toContain('POST /v0.1/publish');
   });
 
   test('takes the door of the whole server where no registry is named', async () => {
     const skep = await withDocument();
-    const { address, seen } = await registryServer(only('POST /v1/entries', STORED));
+    const { address, seen } = await registryServer(({ line }) => {
+      if (line === 'GET /v1/registries') return [200, { registries: [] }];
+      return line === 'POST /v1/entries' ? STORED : undefined;
+    });
     await skep.output(`publish --registry ${address} --allow-private-ip`);
     expect(seen.map(({ line, body }) => [line, body])).toEqual([
-      ['POST /v0.1/publish', TEXT.trim()],
+      ['GET /v1/registries', ''],
       ['POST /v1/entries', `{"server":${TEXT.trim()}}`],
     ]);
+  });
+
+  test.each([404, 405, 501])('sends the document to one door only, and tells its %i', async (status) => {
+    const skep = await withDocument();
+    const { address, seen } = await registryServer(({ line }) =>
+      line === 'POST /v0.1/publish' ? [status, { error: 'no publishing here' }] : undefined,
+    );
+    expect(await skep.refusal(`publish --registry ${address} --allow-private-ip`)).toContain(
+      'does not take it: no publishing here; check the address of the registry',
+    );
+    expect(seen.map(({ line }) => line)).toEqual(['GET /v1/registries', 'POST /v0.1/publish']);
+  });
+
+  describe('whose answer was lost', () => {
+    const POST = 'POST /registry/data/v0.1/publish';
+    const TAKEN: ScriptedAnswer = [409, { error: 'version already exists: io.acme/weather@1.0.0' }];
+    const AT = 'publish --registry {}/registry/data --allow-private-ip';
+    /** Loses its answers to the first `lost` publishes; then tells what is stored. */
+    const losing =
+      (lost: number, how: ScriptedAnswer, { after = STORED, stored = {}, claims = {} } = {}) =>
+      ({ line }: SeenRequest): ScriptedAnswer => {
+        if (line === POST) return (lost -= 1) >= 0 ? how : after;
+        if (line.startsWith('POST /v1/explain')) return [200, { mode: 'full', findings: [] }];
+        if (line === 'GET /v1/entries/server/io.acme%2Fweather/claims') return [200, { claims }];
+        return line.includes('/versions/1.0.0')
+          ? [200, { server: { ...DOCUMENT, ...stored }, _meta: {} }]
+          : undefined;
+      };
+    const PLAIN = JSON.stringify(DOCUMENT);
+
+    test.each<[why: string, how: ScriptedAnswer, times: number]>([
+      ['the connection ended', null, 2],
+      ['a gateway lost patience', [504, { error: 'gateway timeout' }], 2],
+      ['it cannot be read', [200, Buffer.from('<p>Thank you</p>')], 2],
+      ['only its words are missing', [201], 1],
+    ])('is sent once more where it has to be: %s', async (_, how, times) => {
+      const skep = await withDocument(PLAIN);
+      const { address, seen } = await registryServer(losing(1, how));
+      expect(await skep.output(AT.replace('{}', address))).toContain('Published io.acme/weather 1.0.0');
+      expect(seen.map(({ line }) => line)).toEqual(Array.from({ length: times }, () => POST));
+    });
+
+    test.each<[why: string, content: object, again: ScriptedAnswer, registry: string]>([
+      [
+        'a skill is compared with none',
+        { $schema: 'x', skill: { name: 'a', namespace: 'b', version: '1.0.0' } },
+        TAKEN,
+        '/registry/data',
+      ],
+      ['what is stored cannot be read', DOCUMENT, TAKEN, '/registry/hidden'],
+      ['the address is that of a whole server', DOCUMENT, TAKEN, ''],
+      ['the registry is away then', DOCUMENT, [503, { error: 'service not ready' }], '/registry/data'],
+      ['the registry refuses then', DOCUMENT, [403, { error: 'forbidden' }], '/registry/data'],
+    ])('may be done, and is told so, where %s', async (_, content, again, registry) => {
+      const skep = await withDocument(content);
+      let posts = 0;
+      const { address } = await registryServer(({ line }) => {
+        if (line === 'GET /v1/registries') return [200, { registries: [] }];
+        if (!line.startsWith('POST')) return undefined;
+        posts += 1;
+        return posts === 1 ? null : again;
+      });
+      expect(await skep.refusal(`publish --registry ${address}${registry} --allow-private-ip`)).toMatch(
+        /did not confirm it, and may have done it: .*; asked again: .*; see whether it was done; the command/,
+      );
+      expect(posts).toBe(2);
+    });
+
+    test('was done where the same is stored', async () => {
+      const skep = await withDocument(PLAIN);
+      const { address } = await registryServer(losing(1, null, { after: TAKEN }));
+      expect(await skep.output(AT.replace('{}', address))).toContain('Published io.acme/weather 1.0.0');
+      const labelled = await registryServer(losing(1, null, { after: TAKEN, claims: { team: ['data'] } }));
+      expect(await skep.output(`${AT.replace('{}', labelled.address)} --claim team=data`)).toContain(
+        'Published',
+      );
+    });
+
+    test.each([
+      ['another document', { stored: { description: 'Others' } }, ''],
+      ['other claims', { claims: { team: 'hr' } }, ' --claim team=data'],
+      ['claims, where none are given', { claims: { team: 'hr' } }, ''],
+    ])('was not where %s is stored', async (_, more, claims) => {
+      const skep = await withDocument(PLAIN);
+      const { address } = await registryServer(losing(1, null, { after: TAKEN, ...more }));
+      expect(await skep.refusal(AT.replace('{}', address) + claims)).toContain('version already exists');
+    });
+
+    test('may be done where the second is lost too', async () => {
+      const skep = await withDocument(PLAIN);
+      const { address, seen } = await registryServer(losing(9, null));
+      expect(await skep.refusal(AT.replace('{}', address))).toMatch(
+        /did not confirm it, and may have done it: cannot reach .*; see whether it was done; the command can be given again/,
+      );
+      expect(seen).toHaveLength(2);
+    });
   });
 
   test('publishes to the registry in use, and to one beside it by its name', async () => {
@@ -107,7 +237,11 @@ describe('skep publish', () => {
 
   test.each<[status: number, said: string, message: RegExp]>([
     [401, 'token validation failed', /does not accept the token of SKEP_TOKEN_FILE; it may have expired/],
-    [403, 'insufficient claims for registry', /refuses: insufficient claims for registry; see who you are/],
+    [
+      403,
+      'insufficient claims for registry',
+      /refuses: insufficient claims for registry; skep publish --dry-run says what you lack/,
+    ],
     [400, 'invalid version: it is a range', /does not take it: invalid version: it is a range/],
     [409, 'version already exists: io.acme/weather@1.0.0', /does not take it: version already exists: /],
     [500, 'internal', /answered with status 500/],
@@ -124,6 +258,13 @@ describe('skep publish', () => {
     expect(await skep.refusal(`publish --registry ${address} --allow-private-ip`)).toContain(
       `wants to know who asks, and you are signed in as nobody; sign in with skep login ${address}`,
     );
+  });
+
+  test('says to nobody that they may sign in where a registry refuses', async () => {
+    const skep = await withDocument();
+    const { address } = await registryServer(() => [403, { error: 'forbidden' }]);
+    const line = `publish --registry ${address}/registry/data --allow-private-ip`;
+    expect(await skep.refusal(line)).toContain(`refuses: forbidden; sign in with skep login ${address}`);
   });
 
   test('sends the token neither after a redirect nor in the clear', async () => {
@@ -154,6 +295,12 @@ describe('skep publish', () => {
     ['no JSON', '{"name": }', 'publish', /"server\.json" is not valid JSON at line 1, column 10/],
     ['no object', '[]', 'publish', /"server\.json" is no JSON object/],
     ['no name', '{}', 'publish', /has no name or no version/],
+    [
+      'claims in the file of a skill',
+      { skill: {}, claims: { team: 'data' } },
+      'publish',
+      /"claims" beside its skill, which would not be published; give claims with --claim/,
+    ],
     ['no registry', DOCUMENT, 'publish', /no registry to publish to; give --registry ADDRESS/],
     [
       'a claim without value',
@@ -192,7 +339,7 @@ describe('skep publish --dry-run', () => {
     ['full', ' --claim team=data', 'super-admins, and who holds org=acme and team=data'],
     ['full', ' --claim org=acme', 'super-admins, and who holds org=acme'],
     ['full', ' --claim t=a --claim t=b', 'super-admins, and who holds org=acme and t=a and t=b'],
-    ['auth-only', ' --claim team=data', 'everyone who is signed in'],
+    ['auth-only', '', 'everyone who is signed in'],
     ['anonymous', '', 'everyone'],
   ])('in mode %s with "%s" says who would see it, and publishes nothing', async (mode, claims, seenBy) => {
     const skep = await withDocument();
@@ -306,6 +453,15 @@ describe('what was published', () => {
       `unpublish io.acme/weather@1.0.0 --registry ${address}${path} --allow-private-ip`,
     );
     expect([out, seen.length]).toEqual(['Deleted io.acme/weather 1.0.0\n', 1]);
+  });
+
+  test('that is not there is said with what shows what is', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const { address } = await registryServer(() => [404, { error: 'not found' }]);
+    for (const command of ['unpublish', 'deprecate'])
+      expect(
+        await skep.refusal(`${command} a/b@1 --registry ${address}/registry/data --allow-private-ip`),
+      ).toContain('does not take it: not found; check name and version with skep info');
   });
 
   test.each([

@@ -109,6 +109,12 @@ describe('signing in to a server elsewhere', () => {
     expect((await skep.run('auth status fake')).err).toContain('fake');
   });
 
+  test('of a service needs no page that nobody visits', async () => {
+    const skep = await commandUnderTest(secretly());
+    const service = `${AUTH}-client-credentials ${AUTH}-client-id c ${AUTH}-token-url https://i.invalid/t`;
+    await skep.output(`${RUN} --explain ${service}`);
+  });
+
   test('is refused by a server that wants it and does not say where, with what to do instead', async () => {
     const skep = await commandUnderTest(secretly());
     const { url, asked } = await server(() => ({ status: 401 }));
@@ -286,6 +292,15 @@ describe('what another tool exported of signing in', () => {
     for (const grant of [where, 'as the client "well-known"', 'the scopes "files"', 'with "audience=x"', 'send 127.0.0.1:9 a token for "https://files.invalid"'])
       expect(said).toContain(grant);
   }); // prettier-ignore
+
+  test('is that of a service where the file says so, whatever else the server is sent', async () => {
+    const service = exported({ client_id: 'c', client_credentials: true });
+    const headers = { header_forward: { add_plaintext_headers: { 'X-A': '1' } } };
+    const skep = await commandUnderTest({ files: { 'in.json': { ...service, ...headers } } });
+    const said = await skep.refusal('run --from-config in.json');
+    expect(said).toContain('have its client sign in where 127.0.0.1:9 says');
+    expect(said).toContain('as the client "c"');
+  });
 
   test.each([
     ['an address that could be overheard', { issuer: 'http://i.invalid' }, 'could be overheard'],

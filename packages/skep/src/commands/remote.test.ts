@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT, type CommandLine } from '../command-under-test.fixture.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
@@ -105,6 +106,16 @@ describe('a server elsewhere', () => {
     const exported = await skep.run('export a1 out.json');
     expect(exported.err).toContain('the value of the header Authorization is not exported');
     expect(await readFile(join(skep.cwd, 'out.json'), 'utf8')).not.toMatch(/abc|Authorization/);
+  });
+
+  test('trusts the authority of the configuration file, where no flag names another', async () => {
+    const skep = await commandUnderTest({ files: { 'ca.pem': rootCertificates[0] ?? '' } });
+    await skep.output('config set ca_certificate_path ca.pem');
+    await skep.output(RUN);
+    const saved = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8'));
+    expect(saved.skep_ca_bundle).toBe(join(skep.cwd, 'ca.pem'));
+    await writeFile(join(skep.cwd, 'ca.pem'), 'nothing');
+    expect(await skep.refusal(RUN.replace('a1', 'a2'))).toContain('holds no certificate');
   });
 
   test('keeps the value of a header from a secret in memory alone', async () => {

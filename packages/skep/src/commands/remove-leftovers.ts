@@ -4,7 +4,7 @@ import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import { removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
-import { openRuntime } from '../cli/open-runtime.ts';
+import { openRuntimes } from '../cli/open-runtime.ts';
 import { forgetPorts } from '../run-config/kept-ports.ts';
 import type { Removal } from '../supervisor/remove-workload.ts';
 import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
@@ -52,13 +52,14 @@ async function removeShared(context: Context): Promise<void> {
 async function removeForgotten(context: Context, names: readonly string[]): Promise<void> {
   const owner = ownerOf(context.places.stateDir);
   try {
-    const runtime = await openRuntime(context, { signal: context.signal });
-    for (const seen of await runtime.list()) {
-      if (!isOwn(seen, owner) || names.includes(seen.name)) continue;
-      await runtime.stop(seen.name, 0);
-      await runtime.remove(seen.name);
+    for (const runtime of await openRuntimes(context)) {
+      for (const seen of await runtime.list()) {
+        if (!isOwn(seen, owner) || names.includes(seen.name)) continue;
+        await runtime.stop(seen.name, 0);
+        await runtime.remove(seen.name);
+      }
+      if (names.length === 0) await runtime.sweep();
     }
-    if (names.length === 0) await runtime.sweep();
   } catch (error) {
     // Without a runtime there is nothing of ours running on it.
     if (!hasCode(error, 'runtime/unavailable') && !hasCode(error, 'runtime/sandbox-unavailable')) throw error;

@@ -91,6 +91,7 @@ describe('a run that a supervisor carries out', () => {
     ['fake:1 --name a1 --network none'],
     ['fake:1 --name a1 --sandbox-user root'],
     ['fake:1 --name a1 --host 0.0.0.0 --proxy-port 0'],
+    ['fake:1 --name a1 --host ::1 --proxy-port 0'],
   ])('says and saves what the command itself would: %s', async (flags) => {
     const outcomes = [];
     for (const supervisor of ['up', 'asked'] as const) {

@@ -95,6 +95,8 @@ describe('flags that meet', () => {
       'fake:1 -p 8301:80 --host 127.0.0.2',
       { spec: { ports: [{ hostIp: '127.0.0.2', hostPort: 8301, containerPort: 80 }] } },
     ],
+    ['fake:1 --host localhost', { saved: { host: '127.0.0.1' } }],
+    ['fake:1 --host [0::1]', { saved: { host: '::1' } }],
     ['fake:1 -p 80', { spec: { ports: [{ hostIp: '127.0.0.1', hostPort: 0, containerPort: 80 }] } }],
     // Variables: what Skep decides is nobody else's.
     [
@@ -118,6 +120,10 @@ describe('flags that meet', () => {
     [
       'fake:1 --permission-profile ./both.json',
       { spec: { mounts: [expect.objectContaining({ target: '/notes', readOnly: false })] } },
+    ],
+    [
+      'fake:1 -l teams.example.com/owner=core',
+      { spec: { labels: expect.objectContaining({ 'teams.example.com/owner': 'core' }) } },
     ],
     ['fake:1 -l a=b -l c=', { spec: { labels: expect.objectContaining({ a: 'b', c: '' }) } }],
     // Origins.

@@ -218,8 +218,20 @@ describe('transport and ports', () => {
       'run fake:1 --proxy-port=',
       'invalid value "" for --proxy-port: it must be a whole number; run the command with --help to see what is accepted',
     ],
-    ['run fake:1 --host ::1', 'invalid host: "::1"; give an IPv4 address, or a name that has one'],
-    [['run', 'fake:1', '--host', ''], 'invalid host: ""; give an IPv4 address, or a name that has one'],
+    [
+      'run fake:1 --host fe80::1%eth0',
+      'invalid host: "fe80::1%eth0"; give an IP address, or a name that has one of IPv4',
+    ],
+    ['run fake:1 --host [::1', 'invalid host: "[::1"; give an IP address, or a name that has one of IPv4'],
+    [
+      'run fake:1 --host [::1]:80',
+      'invalid host: "[::1]:80"; give an IP address, or a name that has one of IPv4',
+    ],
+    [['run', 'fake:1', '--host', ''], 'invalid host: ""; give an IP address, or a name that has one of IPv4'],
+    [
+      'run fake:1 --host ::1 -p 80:80',
+      'ports cannot be published at "::1"; give an IPv4 address as --host, or publish none',
+    ],
     ['run fake:1 --target-host a_b/c', 'invalid target host: "a_b/c"; give a host name or an IPv4 address'],
     [['run', 'fake:1', '--target-host', ''], 'invalid target host: ""; give a host name or an IPv4 address'],
     ['run fake:1 --target-host ::1', 'invalid target host: "::1"; give a host name or an IPv4 address'],

@@ -169,6 +169,19 @@ test.each(['UV_DEFAULT_INDEX', 'PIP_INDEX_URL'])(
   },
 );
 
+test('what a package is made from is looked for with the variables of the command', async () => {
+  runtime = new MemoryRuntime({ fake: idle });
+  const env = { npm_config_registry: 'https://mirror.example/npm/', NPM_CONFIG_USERCONFIG: './ci.npmrc' };
+  await run(['npx://fake@1.0.0', '--name', 'a1'], { env: { ...env, PIP_CONFIG_FILE: '' }, cwd: home });
+  expect(runtime.prepared[0]?.env).toMatchObject({
+    npm_config_registry: env.npm_config_registry,
+    // The directory of the supervisor is another one.
+    NPM_CONFIG_USERCONFIG: join(home, 'ci.npmrc'),
+    PIP_CONFIG_FILE: '',
+    HOME: home,
+  });
+});
+
 test('a question is left to the command, which can ask it', async () => {
   // Of the built-in catalogue, with a required variable.
   await expect(run(['tavily-mcp', '--name', 'a1'])).rejects.toMatchObject(NOT_HERE);

@@ -9,7 +9,7 @@ import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Host } from '../supervisor/host.ts';
 import type { Endpoint } from '../supervisor/protocol.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
-import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
+import { supervisorEnv, withAbsolutePaths } from '../supervisor/spawn-supervisor.ts';
 import { asStarted } from '../run/tell-start.ts';
 import { warnOpen } from '../run/launch-saved.ts';
 
@@ -59,7 +59,8 @@ export async function runForCommand(
   };
   const asking = { ask: () => handOver('a value is missing'), confirm: () => handOver('it asks for rights') };
   try {
-    await run.execute(argv, { ...context, ...asking, env, cwd, terminal, inside, signal, connectRuntime });
+    const own = { env: withAbsolutePaths({ env, cwd }), cwd, terminal, inside, signal, connectRuntime };
+    await run.execute(argv, { ...context, ...asking, ...own });
   } catch (error) {
     // What was cut short fails in its own way; the command has to know why it was cut.
     throw signal.aborted ? signal.reason : error;

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT, type CommandLine } from '../command-under-test.fixture.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
@@ -46,6 +47,21 @@ describe('a run whose clients are to sign in', () => {
     expect(await skep.refusal(line)).toContain(message);
     expect(await skep.left()).toEqual(NOTHING_LEFT);
   }); // prettier-ignore
+
+  test('trusts the authority of the configuration file, where no flag names another', async () => {
+    const [ca] = rootCertificates;
+    const skep = await commandUnderTest({ files: { ...FILES, 'ca.pem': ca ?? '', 'flag.pem': ca ?? '' } });
+    await skep.output('config set ca_certificate_path ca.pem');
+    const bundleOf = async (name: string): Promise<unknown> =>
+      JSON.parse(await readFile(join(skep.places.runConfigsDir, `${name}.json`), 'utf8')).skep_ca_bundle;
+    await skep.run(GOOD);
+    expect(await bundleOf('a1')).toBe(join(skep.cwd, 'ca.pem'));
+    await skep.run(`${GOOD.replace('a1', 'a2')} --skep-ca-bundle flag.pem`);
+    expect(await bundleOf('a2')).toBe(join(skep.cwd, 'flag.pem'));
+    const { err } = await skep.run(RUN.replace('a1', 'a3'));
+    expect(err).not.toContain('no effect');
+    expect(await bundleOf('a3')).toBeUndefined();
+  });
 
   test('is warned of where any token would do, and of flags that do nothing', async () => {
     const skep = await commandUnderTest();

@@ -41,7 +41,7 @@ export const stop = defineCommand({
     if (chosen.length === 0) {
       return terminal.out(all ? 'No running workloads to stop\n' : `No running MCP servers found${where}\n`);
     }
-    const supervisor = await readAddress(places, uid);
+    const supervisor = readAddress(places, uid);
     // One that is there may be about to start it.
     const stopped = new Set(
       supervisor && isAlive(supervisor)

@@ -58,7 +58,7 @@ async function becomeTheOne({ places, uid, isAlive, signal, clock }: Context): P
     const lock = await tryLock({ places, signal }, LOCK_TURN_MS);
     if (lock) return lock;
     // One without an address has just begun, or is about to end.
-    const other = await readAddress(places, uid);
+    const other = readAddress(places, uid);
     if ((other && isAlive(other)) || clock.elapsed() > deadline) return undefined;
   }
 }
@@ -98,7 +98,7 @@ async function host(first: Lock, { context: given, log, onOpen }: Hosting): Prom
   ];
   try {
     log.info({ version: program.version }, 'supervisor started');
-    const [watcher, kept] = await Promise.all([soleWatcher(context), whatIsKept(places)]);
+    const [watcher, kept] = [await soleWatcher(context), whatIsKept(places)];
     await clearAddress(places, uid);
     await serve({
       places,
@@ -176,7 +176,7 @@ async function letGo(hosted: Host, clock: Clock): Promise<boolean> {
 /** This process's own watcher. That of the supervisor before it would start that one again, and is ended. */
 async function soleWatcher({ env, places, uid, platform, isAlive, end }: Context) {
   const own = identify(Number(env['SKEP_WATCHER'] ?? 0), platform);
-  const other = (await readAddress(places, uid))?.watcher;
+  const other = readAddress(places, uid)?.watcher;
   if (other && other.pid !== own?.pid && isAlive(other)) end(other.pid, 'SIGTERM');
   return own;
 }

@@ -2,10 +2,13 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { askAccount } from '../account/account.ts';
 import { openRegistryServer } from '../account/ask-registry.ts';
 import { isAt, shownServer, splitAddress } from '../account/registry-address.ts';
+import { serversSignedInTo } from '../account/registry-in-use.ts';
 import { tokensFor } from '../account/tokens.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { toFacts } from '../print/table.ts';
+import { signInStore } from '../secrets/sign-in-store.ts';
 import { toJsonText } from '../workloads/to-json.ts';
 
 export const whoami = defineCommand({
@@ -20,7 +23,7 @@ export const whoami = defineCommand({
     if (address === undefined || tokens === undefined) {
       throw new SkepError('auth/not-signed-in', {
         message: 'you are signed in as nobody',
-        hint: 'sign in with skep login ADDRESS',
+        hint: await nextStep(context),
       });
     }
     const isThere = registryAuthServer !== undefined && isAt(address, registryAuthServer);
@@ -60,3 +63,10 @@ export const whoami = defineCommand({
     }
   },
 });
+
+/** Nobody is asked for the password of the secrets to be told this. */
+async function nextStep({ ask: _nobody, ...around }: Context): Promise<string> {
+  const [other] = await serversSignedInTo(signInStore(around)).catch(() => []);
+  if (other === undefined) return 'sign in with skep login ADDRESS';
+  return `you are signed in to ${other}: use it with skep config set-registry ${other}`;
+}

@@ -22,7 +22,7 @@ export async function lookAtSupervisor({ context }: Inquiry): Promise<Finding> {
     return broken(error);
   }
   if (found !== undefined) return describe(found, context);
-  const address = await readAddress(places, uid);
+  const address = readAddress(places, uid);
   if (address !== undefined && isAlive(address)) {
     const { pid } = address;
     return { verdict: 'broken', text: `process ${pid} does not answer`, remedy: `end it with kill ${pid}` };
