@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from './fixtures/free-port.ts';
 import { PIPELINE, type PeopleProvider, startPeopleProvider } from './fixtures/people-provider.ts';
+import { standInBrowser } from './fixtures/stand-in-browser.ts';
 import { blocksOf } from './page-blocks.ts';
 import { programFile, RegistryFolder } from './registry/process.ts';
 import { component, title } from './require.ts';
@@ -38,7 +39,7 @@ beforeAll(async () => {
   paula = openUser({
     SKEP_SECRETS_PASSWORD: 'correct horse',
     SKEP_RUNTIME: 'sandbox',
-    BROWSER: await idp.browser(folder.path, 'paula'),
+    BROWSER: standInBrowser(folder.path, 'paula').program,
     CLIENT_ID: PIPELINE.id,
     CLIENT_SECRET: PIPELINE.secret,
   });

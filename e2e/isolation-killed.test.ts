@@ -11,6 +11,7 @@ import { freePort } from './fixtures/free-port.ts';
 import { engine, ensureScriptImage } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
 import { openRuntime, TEST_TOKEN } from './runtimes.ts';
+import { openUser } from './skep.ts';
 
 // Whoever makes an isolated workload on an engine may be killed between any two of the things that it makes.
 
@@ -90,6 +91,22 @@ describe.skipIf(!engineThere.available)(title('an isolated workload on an engine
       return expect(await leftovers(wanted.name)).toEqual([]);
     },
   );
+
+  test('is removed whole where a removal was killed after it had taken the server', async () => {
+    const { name } = await spec();
+    const user = openUser({ SKEP_RUNTIME: 'docker' });
+    try {
+      const run = await user.skep(['run', reference, '--name', name, '--isolate-network', '--no-check']);
+      expect(run.code, run.stderr).toBe(0);
+      await user.killSupervisor();
+      await engine('DELETE', `/containers/${name}?force=1`);
+      expect(await leftovers(name)).toHaveLength(3);
+      expect(await user.skep(['rm', name])).toMatchObject({ code: 0 });
+      expect(await leftovers(name)).toEqual([]);
+    } finally {
+      await user.end();
+    }
+  });
 
   test.each(['while it is waited for', 'before'])('is ended when its gateway was killed %s', async (when) => {
     const wanted = await spec();

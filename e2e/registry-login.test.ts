@@ -3,12 +3,15 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AUDIENCE } from './fixtures/identity-provider.ts';
 import { freePort } from './fixtures/free-port.ts';
+import { type GuardedServer, guardedServer } from './fixtures/guarded-server.ts';
 import {
   LOGIN_CLIENT,
   PIPELINE,
   type PeopleProvider,
   startPeopleProvider,
 } from './fixtures/people-provider.ts';
+import { standInBrowser, visit } from './fixtures/stand-in-browser.ts';
+import { allProcesses } from './processes.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 import { ended, openUser, printed, type TestUser } from './skep.ts';
 
@@ -28,24 +31,23 @@ const DOCUMENT = {
 };
 
 let idp: PeopleProvider;
+let far: GuardedServer;
 let folder: RegistryFolder;
 let registry: Running;
 const users: TestUser[] = [];
 
 beforeAll(async () => {
   [idp, folder] = [await startPeopleProvider(PEOPLE), await RegistryFolder.create()];
+  far = await guardedServer([]);
+  far.guard = { issuer: idp.issuer, isGood: async () => true };
   const port = await freePort();
   const catalogue = {
     servers: [
-      {
-        server: {
-          name: 'com.example/weather',
-          version: '1.0.0',
-          description: 'Forecasts',
-          remotes: DOCUMENT.remotes,
-        },
-      },
-    ],
+      ['com.example/weather', 'Forecasts', DOCUMENT.remotes[0]?.url],
+      ['com.example/near', 'Is on this machine', far.url],
+    ].map(([name, description, url]) => ({
+      server: { name, version: '1.0.0', description, remotes: [{ type: 'streamable-http', url }] },
+    })),
   };
   await folder.write('catalogue.json', JSON.stringify(catalogue));
   const config = {
@@ -85,13 +87,14 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const user of users) await user.end();
   await folder.remove();
+  await far[Symbol.asyncDispose]();
   await idp.stop();
 });
 
 async function userAs(person: string): Promise<TestUser> {
   const user = openUser({
     SKEP_SECRETS_PASSWORD: 'correct horse',
-    BROWSER: await idp.browser(folder.path, person),
+    BROWSER: standInBrowser(folder.path, person).program,
     SKEP_RUNTIME: 'sandbox',
   });
   users.push(user);
@@ -163,7 +166,7 @@ describe('skep login', () => {
     );
     const done = ended(child);
     const [whole = ''] = /http:\/\/\S+user_code=\S+/.exec(await printed(child, 'user_code=')) ?? [];
-    await idp.visit(whole, 'alice');
+    await visit(whole, 'alice');
     expect((await done).code).toBe(0);
     expect(await output(user, 'whoami')).toContain('alice');
   });
@@ -242,6 +245,10 @@ describe('skep login', () => {
     const args = `login --issuer ${idp.issuer} ${registry.open} acme --allow-private-ip --debug --callback-port ${await freePort()}`;
     const said = await user.skep(args.split(' '));
     expect(said.code).toBe(0);
+    await output(user, 'run com.example/near --name near --remote-auth-bearer-token another');
+    const processes = allProcesses();
+    expect(idp.given.size).toBeGreaterThan(2);
+    expect([...idp.given].filter((secret) => processes.includes(secret))).toEqual([]);
     const all: [string, string][] = [
       ['stdout', said.stdout],
       ['stderr', said.stderr],

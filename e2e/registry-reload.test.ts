@@ -186,11 +186,6 @@ describe('a reload', () => {
   test.each([
     ['that is not valid', { auth: { mode: 'anonymus' } }, 'auth.mode'],
     ['whose audit log cannot be opened', { audit: { enabled: true, logFile: 'none/a.log' } }, 'none/a.log'],
-    [
-      'that this version cannot serve',
-      { sources: [{ name: 'files', kubernetes: {} }] },
-      'kubernetes sources are not available',
-    ],
   ])('keeps the old configuration in place of one %s', async (_what, changes, told) => {
     const registry = await folder.serve(await configure({ audit: { enabled: true, logFile: 'a.log' } }));
     await configure({ registries: [{ name: 'renamed', sources: ['files'] }], ...changes });

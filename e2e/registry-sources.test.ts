@@ -273,14 +273,18 @@ describe('file sources', () => {
 });
 
 describe('a kubernetes source', () => {
-  test('is valid, and refused by serve with one clear line', async () => {
-    const config = await folder.write(
-      'k.yaml',
-      'sources: [{ name: cluster, kubernetes: { namespaces: [prod] } }]\nregistries: [{ name: all, sources: [cluster] }]\nauth: { mode: anonymous }\n',
-    );
-    expect((await folder.run('validate', '--config', config)).code).toBe(0);
-    const { code, stderr } = await folder.run('serve', '--config', config);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error: source "cluster": kubernetes sources are not available yet; .*\n$/);
+  test('without a cluster says so in one line, and the other sources are served', async () => {
+    const file = await folder.write('c.json', catalogue(document('io.acme/a')));
+    const running = await serve({ kubernetes: { namespaces: ['prod'] } }, { file: { path: file } });
+    expect((await items(running)).map(({ server }) => server.name)).toEqual(['io.acme/a']);
+    const response = await fetch(`${running.open}/v1/sources/s0`);
+    const { syncStatus } = (await response.json()) as { readonly syncStatus: object };
+    expect(syncStatus).toMatchObject({
+      phase: 'failed',
+      message: expect.stringMatching(
+        /^mcpservers of namespace prod: this program runs in no cluster, .* \(and 4 more\)$/,
+      ),
+    });
+    await running.stop();
   });
 });

@@ -12,10 +12,10 @@ import {
   SCOPES,
   type SignInProvider,
   type SignInProviderOptions,
-  standInBrowser,
   startSignInProvider,
-  visit,
 } from './fixtures/sign-in-provider.ts';
+import { standInBrowser, visit } from './fixtures/stand-in-browser.ts';
+import { allProcesses } from './processes.ts';
 import { ended, openUser, printed, type SkepResult, type TestUser } from './skep.ts';
 
 // The packed program, a real identity provider and a remote MCP server that is a protected resource.
@@ -86,19 +86,6 @@ function files(): readonly string[] {
     .filter((file) => statSync(file).isFile());
 }
 
-/** Command lines and environments of all processes that can be read. */
-function processes(): string {
-  const read = (pid: string, what: string): string => {
-    try {
-      return readFileSync(`/proc/${pid}/${what}`, 'latin1');
-    } catch {
-      return '';
-    }
-  };
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/u.test(name) && Number(name) !== process.pid);
-  return pids.map((pid) => read(pid, 'cmdline') + read(pid, 'environ')).join('\n');
-}
-
 /** An `initialize` outside the SDK. */
 async function initialize(url: string): Promise<Response> {
   const info = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } };
@@ -147,7 +134,7 @@ describe('a server that clients sign in to with a client that registers itself',
     const everywhere = [
       ...texts,
       ['what commands say', said.join('\n')],
-      ['processes', processes()],
+      ['processes', allProcesses()],
     ] as const;
     for (const [where, text] of everywhere)
       for (const secret of secrets) expect(text.includes(secret), where).toBe(false);
@@ -255,6 +242,13 @@ describe('a server that clients sign in to with a client that registers itself',
     expect((await user.skep(['list', '--all'])).stdout).not.toContain(NAME);
     expect((await user.skep(['secret', 'list', '--system'])).stdout).toContain('No secrets');
     expect(opened()).toBe(0);
+  });
+
+  test('is signed in to though it reads no document about the client that is given', async () => {
+    const { code, stdout, stderr } = await run(['--remote-auth-client-id', 'https://skep.test/client.json']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('so Skep registered one there')]);
+    expect(await counted(stdout.trim())).toBe('1');
+    expect(idp.requests.filter((line) => line === 'POST /reg')).toHaveLength(1);
   });
 
   test('is signed in to at an address that is printed, where no browser is to be opened', async () => {

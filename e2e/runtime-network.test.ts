@@ -158,10 +158,16 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
     await runtime.create(wanted);
     await leftover('interrupted', TEST_TOKEN);
     await leftover(other.name, 'somebody');
-    await runtime.sweep();
-    expect((await networks()).map(({ Name }) => Name).toSorted()).toEqual(
-      [`skep-${wanted.name}`, `skep-${other.name}`].toSorted(),
-    );
+    try {
+      await runtime.sweep();
+      expect((await networks()).map(({ Name }) => Name).toSorted()).toEqual(
+        [`skep-${wanted.name}`, `skep-${other.name}`].toSorted(),
+      );
+      await runtime.remove(other.name);
+      expect((await networks()).map(({ Name }) => Name)).toContain(`skep-${other.name}`);
+    } finally {
+      await engine('DELETE', `/networks/skep-${other.name}`);
+    }
   });
 
   test('is small enough for a hundred isolated workloads, with two each, on one engine', async () => {

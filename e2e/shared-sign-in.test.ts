@@ -11,7 +11,8 @@ import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { signInStore } from '@skep/cli/secrets/sign-in-store.ts';
-import { SCOPES, startSignInProvider, visit } from './fixtures/sign-in-provider.ts';
+import { SCOPES, startSignInProvider } from './fixtures/sign-in-provider.ts';
+import { visit } from './fixtures/stand-in-browser.ts';
 import { repoRoot } from './require.ts';
 
 const KEY = 'shared';

@@ -88,6 +88,8 @@ describe.skipIf(needed.some((one) => !one.available))(
       ...holders(),
     ];
 
+    const log = (name: string) => readFileSync(path.join(dataDir, 'sandbox', name, 'output.log'), 'utf8');
+
     const spec = (name: string, more: Partial<WorkloadSpec> = {}): WorkloadSpec => {
       const nothing = { args: [], env: {}, labels: {}, mounts: [], ports: [] };
       return { name, reference, ...nothing, stdio: true, network: 'bridge', privileged: false, ...more };
@@ -119,6 +121,45 @@ describe.skipIf(needed.some((one) => !one.available))(
       // It can be ended and started again like any other.
       await runtime.stop('second', 1000);
       await runtime.start('second');
+    });
+
+    /** What writes the log of the one that is ready, by the directory that it works in. */
+    function keeperAhead(): number {
+      const [made, ...more] = ahead();
+      if (made === undefined || more.length > 0) throw new Error('there is to be one');
+      const [keeper, ...others] = processesThat(
+        (place) =>
+          readFileSync(`${place}/cmdline`, 'utf8').split('\0').includes('skep-log') &&
+          readlinkSync(`${place}/cwd`) === path.join(dataDir, 'sandbox', made),
+      );
+      if (keeper === undefined || others.length > 0) throw new Error('it is to have one keeper');
+      return keeper;
+    }
+
+    async function expectLogged(name: string): Promise<void> {
+      const probe = await run(spec(name));
+      await probe.call('probe/append', { path: '/proc/self/fd/2', text: `said by ${name}` });
+      await expect.poll(() => log(name)).toContain(`said by ${name}`);
+    }
+
+    test('writes down what the server says', async () => {
+      await run(spec('first'));
+      await runtime.makeSpare?.();
+      const keeper = keeperAhead();
+      await expectLogged('second');
+      expect(readlinkSync(`/proc/${keeper}/cwd`)).toBe(path.join(dataDir, 'sandbox', 'second'));
+    });
+
+    test('is not used once what would write its log has ended', async () => {
+      await run(spec('first'));
+      await runtime.makeSpare?.();
+      const keeper = keeperAhead();
+      const was = inode(ahead()[0] ?? '');
+      // With all of its session.
+      process.kill(-keeper, 'SIGKILL');
+      await expect.poll(() => existsSync(`/proc/${keeper}`)).toBe(false);
+      await expectLogged('second');
+      expect(inode('second')).not.toBe(was);
     });
 
     test('is of no use to a server without such a network', async () => {

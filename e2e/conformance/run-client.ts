@@ -31,7 +31,7 @@ interface Outcome {
   /** The tool's own verdict, warnings included. */
   readonly isPassed: boolean;
   readonly passed: number;
-  /** Checks that failed or warn. */
+  /** Checks that failed or warn; what the tool said, where it was none of them. */
   readonly bad: readonly string[];
 }
 
@@ -42,16 +42,23 @@ interface Check {
   readonly errorMessage?: string;
 }
 
+interface Client {
+  /** A script of the repository. */
+  readonly program: string;
+  /** Wins over that of this process. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** Runs `program URL` against the server of one scenario, under the newest revision that it is for. */
 export async function runClientScenario(
   suite: ClientSuite,
   { name, revisions }: ClientScenario,
-  program: string,
+  { program, env }: Client,
 ): Promise<Outcome> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'skep-conformance-'));
   try {
     const isNewest = suite === 'next' && revisions.includes(NEWEST);
-    const { code } = await runTool(path.join(repoRoot, TOOLS[suite]), [
+    const args = [
       'client',
       '--command',
       `${process.execPath} ${path.join(repoRoot, program)}`,
@@ -62,19 +69,20 @@ export async function runClientScenario(
       '-o',
       folder,
       ...(isNewest ? ['--spec-version', NEWEST] : []),
-    ]);
+    ];
+    const { code, output } = await runTool(path.join(repoRoot, TOOLS[suite]), args, env);
     const file = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((one) =>
       one.endsWith('checks.json'),
     );
     if (file === undefined) return { isPassed: false, passed: 0, bad: ['no results were written'] };
     const checks: readonly Check[] = JSON.parse(readFileSync(path.join(folder, file), 'utf8'));
-    const bad = checks.filter(({ status = '' }) => !['SUCCESS', 'INFO'].includes(status));
+    const bad = checks
+      .filter(({ status = '' }) => !['SUCCESS', 'INFO'].includes(status))
+      .map(({ id, status, errorMessage, description }) => `${status} ${id}: ${errorMessage ?? description}`);
     return {
       isPassed: code === 0,
       passed: checks.filter(({ status }) => status === 'SUCCESS').length,
-      bad: bad.map(
-        ({ id, status, errorMessage, description }) => `${status} ${id}: ${errorMessage ?? description}`,
-      ),
+      bad: bad.length === 0 && code !== 0 ? [output.slice(-2_000)] : bad,
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -68,10 +68,12 @@ const scoreOf = (file: string): Score => {
 export const runTool = (
   cli: string,
   args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly output: string; readonly code: number | null }> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [cli, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
       timeout: ENOUGH_MS,
     });
     let output = '';

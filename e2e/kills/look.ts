@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
+import { HOLD } from '@skep/cli/runtime/sandbox/own-network.ts';
 import { engine } from '../images.ts';
 import type { TestUser } from '../skep.ts';
 
@@ -32,6 +33,8 @@ export interface Looked {
   readonly spares: number;
   /** Directories that a supervisor has ready for the next sandbox, whose processes are not among those above. */
   readonly ready: number;
+  /** Processes that hold a network which no sandbox is in yet: of this user's supervisors, and of programs that are gone. */
+  readonly holders: readonly number[];
   /** Workloads of which the sandbox keeps something. */
   readonly directories: readonly string[];
   /** Directories of the kernel for a workload of this user, by its name. */
@@ -49,6 +52,7 @@ export async function look(user: TestUser): Promise<Looked> {
     spares: parts.filter((part) => part.workload === undefined && !part.running).length,
     ready: new Set(seen.filter(isReady).map(({ workload }) => workload)).size,
     processes: seen.filter((one) => !isReady(one)),
+    holders: holdersOf(own),
     directories: listed(path.join(user.dir, 'data/skep/sandbox')).filter((one) => !one.startsWith('.')),
     groupsOf: (name) => groupsOf(path.join(user.dir, 'data/skep/sandbox', name)),
   };
@@ -116,11 +120,23 @@ async function engineParts(): Promise<Part[]> {
   return parts;
 }
 
+/** Those whose parent is one of `own`, or has ended: then some other process has taken them in, which is no Node. */
+function holdersOf(own: ReadonlySet<number>): number[] {
+  return allPids().filter((pid) => {
+    if (!text(`/proc/${pid}/cmdline`).includes(HOLD)) return false;
+    const parent = Number(/^PPid:\t(\d+)$/m.exec(text(`/proc/${pid}/status`))?.[1]);
+    return own.has(parent) || !/node|skep/.test(path.basename(link(`/proc/${parent}/exe`)));
+  });
+}
+
+const allPids = (): number[] =>
+  listed('/proc')
+    .map(Number)
+    .filter((one) => one > 0);
+
 function processesOf(dir: string): Seen[] {
   const found: Seen[] = [];
-  for (const pid of listed('/proc')
-    .filter((one) => /^\d+$/.test(one))
-    .map(Number)) {
+  for (const pid of allPids()) {
     if (pid === process.pid) continue;
     const command = text(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
     // A thread of the kernel, or one that has ended and was not waited for.

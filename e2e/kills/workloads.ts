@@ -67,6 +67,8 @@ export async function unsettled(user: TestUser): Promise<readonly string[]> {
     if (workload === undefined || !names.has(workload)) wrong.push(`process ${pid} is left: ${command}`);
   if (looked.spares > 1) wrong.push(`${looked.spares} networks were made ahead`);
   if (looked.ready > 1) wrong.push(`${looked.ready} sandboxes were made ahead`);
+  if (looked.holders.length > looked.ready)
+    wrong.push(`networks are held for nobody, by ${looked.holders.join(', ')}`);
   if (user.supervisors().length > 1) wrong.push('there is more than one supervisor');
   return wrong;
 }
