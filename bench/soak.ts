@@ -6,15 +6,20 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CALL, HEADERS, openSession, type Headers } from './proxy/calls.ts';
+import { CALL, HEADERS, measureCalls, openSession, type Headers } from './proxy/calls.ts';
 import { ECHO } from './proxy/echo.ts';
 import type { Held } from './proxy/measured.ts';
 import { started } from './proxy/started.ts';
 
 // Clients come, call, listen, break off and go for SKEP_TEST_SOAK minutes (`npm run test:soak`; two hours). What the proxies hold
-// after each part of it, with all garbage collected, has to be flat: a line through the figures does not rise.
+// after each part of it, with all garbage collected, has to be flat: a line through the figures does not rise. With
+// SKEP_TEST_SOAK_CALLS they make so many calls instead, as fast as these are answered.
 
 const MINUTES = Number(process.env['SKEP_TEST_SOAK'] ?? 120);
+/** Each client waits so long after each turn, so that other work on the machine goes on beside it. */
+const PAUSE_MS = Number(process.env['SKEP_TEST_SOAK_PAUSE_MS'] ?? 0);
+const CALLS = Number(process.env['SKEP_TEST_SOAK_CALLS'] ?? 0);
+const CONNECTIONS = 32;
 const SAMPLES = 24;
 const WORKERS = 8;
 /** Of the samples: what is compiled and cached at first does not count. */
@@ -100,6 +105,7 @@ async function load(subjects: readonly Subject[], until: number): Promise<number
       turns += 1;
       const one = subjects[turns % subjects.length];
       if (one !== undefined) await act(one, sessions.get(one) ?? {}, Math.floor(turns / subjects.length), agent);
+      if (PAUSE_MS > 0) await delay(PAUSE_MS);
     }
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
@@ -108,6 +114,17 @@ async function load(subjects: readonly Subject[], until: number): Promise<number
   agent.destroy();
   return turns;
 } // prettier-ignore
+
+/** So many calls of all proxies together, of one after the other. */
+async function loadWithCalls(subjects: readonly Subject[], count: number): Promise<number> {
+  const calls = Math.ceil(count / subjects.length);
+  for (const { url, headers } of subjects) {
+    const session = await openSession(url, headers);
+    await measureCalls(url, { ...headers, ...session }, { connections: CONNECTIONS, calls });
+    await exchange(url, { method: 'DELETE', headers: { ...headers, ...session } }, '');
+  }
+  return calls * subjects.length;
+}
 
 /** By how much a line through the values rises from the first to the last (least squares). */
 function growth(values: readonly number[]): number {
@@ -129,9 +146,13 @@ const subjects = [
 ];
 const samples = new Map<Subject, Held[]>(subjects.map((one) => [one, []]));
 let turns = 0;
+const begun = Date.now();
 try {
   for (let at = 0; at < SAMPLES; at += 1) {
-    turns += await load(subjects, Date.now() + (MINUTES * 60_000) / SAMPLES - SETTLES_MS);
+    turns +=
+      CALLS > 0
+        ? await loadWithCalls(subjects, CALLS / SAMPLES)
+        : await load(subjects, Date.now() + (MINUTES * 60_000) / SAMPLES - SETTLES_MS);
     await delay(SETTLES_MS);
     // Of what was audited nobody reads a word.
     for (const log of globSync(path.join(folder, '*/audit.log'))) truncateSync(log);
@@ -145,7 +166,7 @@ try {
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 }
-console.log(`${turns} turns in ${MINUTES} minutes`);
+console.log(`${turns} turns in ${Math.round((Date.now() - begun) / 60_000)} minutes`);
 for (const [{ name }, taken] of samples) {
   for (const what of ['heap', 'outside', 'descriptors'] as const) {
     const values = taken.slice(WARM_UP).map((one) => one[what]);
