@@ -59,6 +59,8 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
 const skips = new Set<string>();
 const unsteady: string[] = [];
+/** Named at the end, where whoever sees only the last lines of a long run finds them. */
+const failed: string[] = [];
 let attempted = false;
 
 for (const gate of GATES) {
@@ -74,6 +76,7 @@ for (const gate of GATES) {
 rmSync(scratch, { recursive: true, force: true });
 
 if (skips.size > 0) console.log(`\nSkipped:\n${listed([...skips])}`);
+if (failed.length > 0) console.log(`\nFailed:\n${listed(failed)}`);
 if (unsteady.length > 0) console.log(`\nPassed only at the second attempt:\n${listed(unsteady)}`);
 if (values.all && attempted) {
   const file = recordFile(process.env);
@@ -113,6 +116,7 @@ async function passes(gate: Gate): Promise<boolean> {
   if (again) unsteady.push(...failedCases.filter((one) => !last.failedCases.includes(one)));
   // Those of the first attempt that passed now; a run that broke outside its cases fails as one.
   if (again) total.passed += Math.max(0, failedCases.length - last.failedCases.length);
+  failed.push(...last.failedCases, ...last.brokenFiles);
   total.failed += Math.max(last.failedCases.length, last.code === 0 ? 0 : 1);
   return last.code === 0;
 }
@@ -122,7 +126,8 @@ async function runTests(project: string, files: readonly string[]): Promise<Test
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const oneByOne = files.length > 0 ? ['--no-file-parallelism'] : [];
   const code = await run(['vitest', 'run', '--project', project, ...oneByOne, ...reporters, ...files]);
-  if (!existsSync(report)) return { code, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
+  if (!existsSync(report))
+    return { code, passed: 0, skipped: 0, failedFiles: [], failedCases: [], brokenFiles: [] };
   return { code, ...countCases(report) };
 }
 
@@ -157,10 +162,16 @@ interface Counts {
   readonly skipped: number;
   readonly failedFiles: readonly string[];
   readonly failedCases: readonly string[];
+  /** Failed outside their cases: they could not be loaded, or what they set up broke. */
+  readonly brokenFiles: readonly string[];
 }
 
 interface TestRun extends Counts {
   readonly code: number;
+}
+
+function isFailed({ status }: { readonly status: string }): boolean {
+  return status === 'failed';
 }
 
 function countCases(file: string): Counts {
@@ -170,10 +181,14 @@ function countCases(file: string): Counts {
     const reason = /\[skipped: ([^\]]*)\]/.exec(one.fullName)?.[1];
     if (one.status === 'skipped' || one.status === 'pending') skips.add(reason ?? one.fullName);
   }
+  const failedResults = report.testResults.filter(({ status }) => status === 'failed');
   return {
     passed: report.numPassedTests,
     skipped: report.numPendingTests,
-    failedFiles: report.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name),
-    failedCases: cases.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName),
+    failedFiles: failedResults.map(({ name }) => name),
+    failedCases: cases.filter(isFailed).map(({ fullName }) => fullName),
+    brokenFiles: failedResults
+      .filter(({ assertionResults }) => !assertionResults.some(isFailed))
+      .map(({ name }) => path.relative(root, name)),
   };
 }
