@@ -80,7 +80,7 @@ describe('what is wrong is said in one line with a hint, exit 1', () => {
     [['run', 'everything', '--permission-profile', './no.json'], 'permission profile', ''],
     [['run', 'everything', '-e', '=x'], 'empty', ''],
     [['run', 'everything', '-p', '1:2:3'], 'invalid port specification: "1:2:3"', ''],
-    [['run', 'everything', '--host', '::1'], 'invalid host: "::1"', ''],
+    [['run', 'everything', '--host', '1.2.3.999'], 'invalid host: "1.2.3.999"', ''],
     [['run', 'everything', '--group', 'team'], "group 'team' does not exist", ''],
     [['run', 'everything', '-l', 'a b=c'], 'invalid label "a b=c"', ''],
     [['run', 'ftp://x'], 'invalid protocol scheme: "ftp://"', 'npx://'],
