@@ -236,8 +236,11 @@ describe.skipIf(!sandbox.available)(title('calls while something is killed', san
     const lost = outcomes.filter(({ is }) => is === 'lost');
     const told = JSON.stringify(lost, undefined, 1);
     expect(outcomes).toHaveLength(CALLS);
-    // What was in flight, and what came while nobody knew yet.
-    expect(lost.length, told).toBeLessThanOrEqual(2 * AT_ONCE * KILLS.length);
+    // What was in flight, and what came while nobody knew yet: how many that are is a matter of how busy the machine is.
+    for (const at of killed) {
+      const inFlight = lost.filter(({ began }) => began > at - LONGEST_MS && began <= at);
+      expect(inFlight.length, told).toBeLessThanOrEqual(AT_ONCE);
+    }
     const isAtKill = ({ began }: Outcome): boolean =>
       killed.some((at) => began > at - LONGEST_MS && began <= at + NOTICED_MS);
     expect(lost.filter((one) => !isAtKill(one)), told).toEqual([]);

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSyn
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { freePort } from './fixtures/free-port.ts';
@@ -225,7 +225,7 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
     ['its start is noted', () => existsSync(at('run.json'))],
     ['its sandbox is begun', () => left().length > 0],
     ['its gateway is begun', () => existsSync(at('decisions.jsonl'))],
-    ['its gateway runs', () => gateways().length === 1],
+    ['its gateway runs', () => gateways().length >= 1],
     ['what opens sockets runs beside it', () => gateways().length === 2],
     ['its server runs', () => existsSync(at('output.log')) && readFileSync(at('output.log'), 'utf8') !== ''],
   ])('leaves no process when its supervisor is killed once %s', async (_when, isThere) => {
@@ -233,6 +233,8 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
     const given = JSON.stringify(spec({ ports: await ports() }));
     const args = [holder, 'sandbox', directories.dataDir, directories.cacheDir, given];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+    // However it goes: one that stays would keep the whole run from ending.
+    onTestFinished(() => void child.kill('SIGKILL'));
     await vi.waitUntil(() => isThere(), { timeout: 20_000, interval: 1 });
     child.kill('SIGKILL');
     await once(child, 'exit');
@@ -245,6 +247,7 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
     const given = JSON.stringify(spec());
     const args = [holder, 'sandbox', directories.dataDir, directories.cacheDir, given];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
     await once(child.stdout, 'data');
     child.kill('SIGKILL');
     await once(child, 'exit');
