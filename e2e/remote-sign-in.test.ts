@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { freePort } from './fixtures/free-port.ts';
 import { guardedServer, type GuardedServer } from './fixtures/guarded-server.ts';
 import {
@@ -16,12 +16,13 @@ import {
 } from './fixtures/sign-in-provider.ts';
 import { standInBrowser, visit } from './fixtures/stand-in-browser.ts';
 import { allProcesses } from './processes.ts';
-import { ended, openUser, printed, type SkepResult, type TestUser } from './skep.ts';
+import { ended, killSupervisors, openUser, printed, type SkepResult, type TestUser } from './skep.ts';
 
 // The packed program, a real identity provider and a remote MCP server that is a protected resource.
 
 const NAME = 'notes';
 const PASSWORD = 'correct horse battery staple';
+const ROUNDS = 10;
 
 let far: GuardedServer;
 let idp: SignInProvider;
@@ -29,6 +30,8 @@ let user: TestUser;
 let browser: { readonly program: string; readonly visits: string };
 let port: number;
 let folder: string;
+/** Of another supervisor of the user. */
+let elsewhere: { readonly XDG_STATE_HOME: string } | undefined;
 
 beforeEach(async () => {
   far = await guardedServer(SCOPES);
@@ -41,6 +44,11 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  if (elsewhere !== undefined) {
+    await user.skep(['rm', '--all'], { env: elsewhere });
+    await killSupervisors(elsewhere.XDG_STATE_HOME);
+    elsewhere = undefined;
+  }
   await user.end();
   await far[Symbol.asyncDispose]();
   await idp.stop();
@@ -64,9 +72,14 @@ async function ran(...given: Parameters<typeof run>): Promise<string> {
   return stdout.trim();
 }
 
-async function counted(url: string): Promise<string> {
+async function connected(url: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  return client;
+}
+
+async function counted(url: string): Promise<string> {
+  const client = await connected(url);
   const { content } = (await client.callTool({ name: 'count' })) as { content: { text: string }[] };
   await client.close();
   return content[0]?.text ?? '';
@@ -158,6 +171,43 @@ describe('a server that clients sign in to with a client that registers itself',
     expect(far.calls()).toBe(51);
     await client.close();
   });
+
+  test('keeps its rotating refresh token beside that of another supervisor in one store', async () => {
+    const other = path.join(user.dir, 'state-too');
+    const env = { XDG_STATE_HOME: other, BROWSER: browser.program };
+    elsewhere = env;
+    idp.tokenLifeMs = 1_000;
+    const first = await ran();
+    const started = await user.skep(
+      ['run', far.url, '--name', 'papers', '--remote-auth-callback-port', `${port}`],
+      { env },
+    );
+    expect(started.code, started.stderr).toBe(0);
+    const clients = await Promise.all([first, started.stdout.trim()].map(connected));
+    // Both begin at the moment when the tokens of both have to be new.
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const before = far.shown.size;
+      await vi.waitUntil(
+        async () => {
+          await Promise.all(clients.map((client) => client.callTool({ name: 'count' })));
+          return far.shown.size > before + 1;
+        },
+        { timeout: 10_000, interval: 20 },
+      );
+    }
+    expect(idp.refreshes().refused).toBe(0);
+    expect(idp.refreshes().done).toBeGreaterThanOrEqual(2 * ROUNDS);
+    await Promise.all(clients.map((client) => client.close()));
+    // What each has in memory is not what it kept.
+    await user.killSupervisor();
+    await killSupervisors(other);
+    await user.skep(['start', NAME]);
+    await user.skep(['start', 'papers'], { env });
+    await counted(first);
+    await counted(started.stdout.trim());
+    expect(idp.refreshes().refused).toBe(0);
+    expect(opened()).toBe(2);
+  }, 180_000);
 
   test('that forgets who signed in is told in list and status, and a login mends it', async () => {
     idp.tokenLifeMs = 1_000;

@@ -52,6 +52,8 @@ export interface Places {
   readonly supervisorLog: string;
   /** The encrypted secrets. */
   readonly secretsFile: string;
+  /** Locks of what lies among the secrets: whoever shares these need not share the state directory. */
+  readonly secretLocksDir: string;
   readonly cacheDir: string;
   /** Of the one supervisor of this state directory: its socket, and where it listens. */
   readonly supervisorDir: string;
@@ -93,6 +95,7 @@ export function places(input: PlacesInput): Places {
     keptDir: path.join(dataDir, 'kept'),
     supervisorLog: path.join(dataDir, 'logs', '_supervisor.log'),
     secretsFile: path.join(dataDir, 'secrets_encrypted'),
+    secretLocksDir: path.join(dataDir, 'locks'),
     cacheDir,
     supervisorDir: path.join(stateDir, 'supervisor'),
     nothingDir: path.join(stateDir, 'nothing'),

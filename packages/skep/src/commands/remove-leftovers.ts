@@ -25,12 +25,13 @@ export async function removeLeftovers(context: Context, { data }: Removal): Prom
     if (data === true) await forgetPorts(places);
   });
   if (!cleared) return terminal.err('Another command is starting a server, which was left alone\n');
-  await removeUnusedLocks(places.locksDir);
+  for (const locks of [places.locksDir, places.secretLocksDir]) await removeUnusedLocks(locks);
   // What else lies there (the sandbox's folder, groups) is only removed when it is empty.
   for (const folder of [
     `${places.dataDir}/sandbox`,
     `${places.dataDir}/volumes`,
     places.keptDir,
+    places.secretLocksDir,
     places.dataDir,
     places.groupsDir,
     places.previousDir,

@@ -29,6 +29,7 @@ const directoriesOf = (places: Places): readonly string[] => [
   places.groupsDir,
   places.clientsDir,
   places.locksDir,
+  places.secretLocksDir,
   places.statusesDir,
   places.serversDir,
   places.keptDir,

@@ -31,7 +31,7 @@ export function documentProvider(
     get: async (name) => (await read()).get(name),
     list: async () => [...(await read()).keys()].toSorted().map((name) => ({ name })),
     async change(change) {
-      const lock = join(places.locksDir, 'secrets.lock');
+      const lock = join(places.secretLocksDir, 'secrets.lock');
       await withLock(lock, { waitMs: LOCK_MS, what: 'the secrets', signal }, async () => {
         const secrets = await read();
         change(secrets);

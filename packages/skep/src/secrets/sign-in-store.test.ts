@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { SOME_SIGN_IN } from '@skep/auth/sign-in/memory-store.fixture.ts';
 import type { KeptSignIn } from '@skep/auth/sign-in/port.ts';
-import { places as placesOf } from '@skep/core/files/places.ts';
+import { places as placesOf, type Places } from '@skep/core/files/places.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { MemoryKeyring } from './keyring/keyring.fixture.ts';
 import type { SecretsSurroundings } from './provider.ts';
@@ -62,6 +63,26 @@ test('what a change has got is kept, though its command is told to end meanwhile
   expect(await signInStore(around).read(KEY)).toEqual(KEPT);
   await expect(store.change(KEY, async () => undefined)).rejects.toBe(ending.signal.reason);
 });
+
+test('two state directories that share the place of secrets lose no change, and change a sign-in one after the other', async () => {
+  const one = await machine();
+  const other = { ...one, places: { ...one.places, ...stateIn(join(one.places.temp, 'elsewhere')) } };
+  const stores = [signInStore(one), signInStore(other)];
+  let turns = 0;
+  const turn = async (kept?: KeptSignIn): Promise<KeptSignIn> => {
+    turns += 1;
+    await setImmediate();
+    return { ...KEPT, refreshToken: `${Number(kept?.refreshToken ?? 0) + 1}` };
+  };
+  const keys = Array.from({ length: 10 }, (_, at) => signInOfWorkload(`a${at}`));
+  await Promise.all(keys.flatMap((key) => stores.map((store) => store.change(key, turn))));
+  expect(turns).toBe(20);
+  for (const key of keys) expect(await stores[0]?.read(key)).toMatchObject({ refreshToken: '2' });
+});
+
+function stateIn(stateDir: string): Partial<Places> {
+  return { stateDir, locksDir: join(stateDir, 'locks') };
+}
 
 test('a change sees what another store of the same user has kept meanwhile', async () => {
   const around = await machine();

@@ -63,7 +63,7 @@ export function signInStore(
       return readIn(await provider(), key);
     },
     async change(key, next) {
-      const lock = join(places.locksDir, `${lockName(key)}.lock`);
+      const lock = join(places.secretLocksDir, `${lockName(key)}.lock`);
       return withLock(lock, { waitMs, what: `the sign-in of ${key}`, signal }, async () => {
         const keeping = await keeper();
         const text = await keeping.get(signInSecret(key));
