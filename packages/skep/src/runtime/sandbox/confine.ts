@@ -40,6 +40,9 @@ export const CONFINED_HOME = '/home/skep';
 /** Where our own programs appear inside. */
 const SETPRIV = '/skep/bin/setpriv';
 const PRLIMIT = '/skep/bin/prlimit';
+/** Runs the command in its arguments: env(1) takes the file's own name for the variable that `-u` removes. */
+const BEGIN = '/skep/begin';
+const BEGIN_TEXT = '#!/usr/bin/env -u\n';
 
 export interface ConfinedProgram {
   /** Program and arguments as they are called inside. */
@@ -93,7 +96,8 @@ export interface Confined {
 /**
  * Starts one program in a sandbox: nothing of the machine is visible but what is named, no capability, no key, no new
  * namespace and no descriptor of the caller's. The program's environment and the mounts go to bubblewrap over a pipe,
- * because any user can read command lines.
+ * because any user can read command lines. What runs the program goes there last of all, once everything else is told and
+ * the program is let go: whenever this process dies, nothing runs that was told a part of it (decision 0415).
  */
 export function startConfined(
   bubblewrap: Bubblewrap,
@@ -110,15 +114,12 @@ export function startConfined(
     inputs.set(Number(number), content);
     return number;
   };
+  const begin = add('pipe');
   const options = [
-    ...Object.entries(identityFiles(program)).flatMap(([file, text]) => [
-      '--perms',
-      '0444',
-      '--file',
-      input(text),
-      file,
-    ]),
+    ...Object.entries(identityFiles(program)).flatMap(([at, text]) => file(input(text), '0444', at)),
     ...Object.entries(program.links ?? {}).flatMap(([file, target]) => ['--symlink', target, file]),
+    // bubblewrap waits for its content.
+    ...file(begin, '0555', BEGIN),
     '--remount-ro',
     '/',
     '--seccomp',
@@ -126,8 +127,6 @@ export function startConfined(
     ...(status === undefined ? [] : ['--json-status-fd', add(status)]),
     ...(life === undefined ? [] : ['--sync-fd', add(life)]),
   ];
-  const block = held === true ? add('pipe') : undefined;
-  if (block !== undefined) options.push('--block-fd', block);
   // Node tells the program its number in a variable.
   if (channel === true) add('ipc');
   const { env, command } = withoutRights(bubblewrap, program);
@@ -135,25 +134,41 @@ export function startConfined(
   const given = add('pipe');
   using opened = new DisposableStack();
   const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
-  const [file = '', ...args] = within([bubblewrap.program, '--args', given, '--', ...command]);
-  const child = spawn(file, args, {
+  const [first = '', ...args] = within([bubblewrap.program, '--args', given, '--', ...command]);
+  const child = spawn(first, args, {
     cwd: '/',
     // Nothing of ours goes in, and no LD_PRELOAD of the program reaches bubblewrap itself, which is not confined.
     env: {},
     detached: true,
     stdio: coverInherited(descriptors, bubblewrap.inherited, devNull),
   });
-  for (const [number, content] of inputs) pipeOf(child, number)?.end(content);
-  const optionsPipe = pipeOf(child, Number(given));
-  const found = (all: readonly Mount[]): void => {
+  const told = Array.from(inputs, ([number, content]) => tell(child, number, content));
+  const found = (all: readonly Mount[]): Promise<void> => {
     const whole = [...confinedOptions(bubblewrap, { ...program, mounts: all }), ...options];
-    optionsPipe?.end(whole.map((option) => `${option}\0`).join(''));
+    return tell(child, Number(given), whole.map((option) => `${option}\0`).join(''));
   };
-  if (mounts) mounts.then(found, () => child.kill('SIGKILL'));
-  else found(program.mounts);
-  const gate = block === undefined ? undefined : pipeOf(child, Number(block));
-  return { child, release: () => void gate?.end('go') };
+  const letGo = Promise.withResolvers<void>();
+  if (held !== true) letGo.resolve();
+  const mounted = mounts === undefined ? found(program.mounts) : mounts.then(found);
+  Promise.all([...told, mounted, letGo.promise]).then(
+    () => tell(child, Number(begin), BEGIN_TEXT),
+    () => child.kill('SIGKILL'),
+  );
+  return { child, release: letGo.resolve };
 }
+
+/** A file with what comes over that pipe, in a directory for everybody (see `bound`). */
+const file = (pipe: string, mode: string, target: string): string[] => [
+  '--perms',
+  '0755',
+  '--dir',
+  path.posix.dirname(target),
+  '--perms',
+  mode,
+  '--file',
+  pipe,
+  target,
+];
 
 function rulesFor({ setIdFiles, limits, inGroup }: ConfinedProgram): readonly Rule[] {
   const rules = setIdFiles === true ? RULES.filter((rule) => !SET_ID_RULES.includes(rule)) : RULES;
@@ -161,11 +176,12 @@ function rulesFor({ setIdFiles, limits, inGroup }: ConfinedProgram): readonly Ru
   return isCounted ? rules : [...rules, ...UNCOUNTED_RULES];
 }
 
-function pipeOf(child: ChildProcess, number: number): Writable | undefined {
-  const pipe = child.stdio[number] as Writable | null | undefined;
-  // bubblewrap that dies early breaks this pipe; its exit is what gets reported.
-  pipe?.on('error', () => {});
-  return pipe ?? undefined;
+/** Resolves once bubblewrap's pipe has taken it all, and never where that breaks: its exit is what gets reported. */
+function tell(child: ChildProcess, number: number, content: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    const pipe = child.stdio[number] as Writable | null | undefined;
+    pipe?.on('error', () => {}).end(content, (error?: Error | null) => void (error || resolve()));
+  });
 }
 
 /** The options without what goes over pipes of its own. */
@@ -233,7 +249,7 @@ export const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
 function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
   const env = { ...surroundings(), ...program.env };
   const limit = limitCommand(bubblewrap, program);
-  if (bubblewrap.setpriv === undefined) return { env, command: [...limit, ...program.command] };
+  if (bubblewrap.setpriv === undefined) return { env, command: [...limit, BEGIN, ...program.command] };
   const { uid, gid } = program.user;
   const steering = Object.entries(env).filter(([key]) => STEERING.test(key));
   const rest = Object.entries(env).filter(([key]) => !STEERING.test(key));
@@ -246,7 +262,8 @@ function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
     '--inh-caps=-all',
     '--ambient-caps=-all',
     '--',
-    ...(steering.length === 0 ? [] : ['/usr/bin/env', ...steering.map(([key, value]) => `${key}=${value}`)]),
+    BEGIN,
+    ...steering.map(([key, value]) => `${key}=${value}`),
     ...program.command,
   ];
   return { env: Object.fromEntries(rest), command };

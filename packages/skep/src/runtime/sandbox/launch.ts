@@ -252,7 +252,7 @@ export async function untilFound(
   return undefined;
 }
 
-/** Ends what was begun, the first process inside before bubblewrap, which would let a waiting program go on its end. */
+/** Ends what was begun: bubblewrap, and before it the first process inside, which would go on waiting for its program. */
 async function kill(child: ChildProcess, places: WorkloadPlaces): Promise<void> {
   const { initPid } = await readStatus(places.status);
   if (initPid !== undefined && child.exitCode === null) sendSignal(initPid, 'SIGKILL');
