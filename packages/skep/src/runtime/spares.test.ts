@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Spares, type Spare } from './spares.ts';
 
 /** Spares that are called s1, s2 and so on; `left` are those that were not removed. */
@@ -24,17 +24,51 @@ test('one is made for each key, and handed out once', async () => {
   expect((await spares.take('a'))?.id).toBe('s3');
 });
 
-test('only the first that a process makes is told to be the first', async () => {
-  const { make } = maker();
-  const spares = new Spares();
-  const first: boolean[] = [];
-  for (const key of ['a', 'b']) {
-    await spares.make(key, (isFirst) => {
-      first.push(isFirst);
+describe('what may be left', () => {
+  /** Whether something may be, at each attempt to make one. */
+  async function attempt(spares: Spares, key: string, make: () => Promise<Spare>): Promise<boolean> {
+    let told = false;
+    const making = spares.make(key, (maybeLeft) => {
+      told = maybeLeft;
       return make();
     });
+    await making.catch(() => {});
+    return told;
   }
-  expect(first).toEqual([true, false]);
+
+  test('is told to the first of each key, whatever was made of another', async () => {
+    const { make } = maker();
+    const spares = new Spares();
+    expect([await attempt(spares, 'a', make), await attempt(spares, 'b', make)]).toEqual([true, true]);
+    await spares.take('a');
+    expect(await attempt(spares, 'a', make)).toBe(false);
+  });
+
+  test('is told again after one that failed, and after one that did not come to its workload', async () => {
+    const { make } = maker();
+    const spares = new Spares();
+    await attempt(spares, 'a', () => Promise.reject(new Error('the engine is away')));
+    expect(await attempt(spares, 'a', make)).toBe(true);
+    const { id = '' } = (await spares.take('a')) ?? {};
+    expect(spares.isOut(id)).toBe(true);
+    spares.arrived(id, false);
+    expect([spares.isOut(id), await attempt(spares, 'a', make)]).toEqual([false, true]);
+    const next = (await spares.take('a'))?.id ?? '';
+    spares.arrived(next, true);
+    expect([spares.isOut(next), await attempt(spares, 'a', make)]).toEqual([false, false]);
+  });
+
+  test('is looked for while nothing is made that nobody knows the id of yet', async () => {
+    const { make } = maker();
+    const spares = new Spares();
+    const { promise, resolve } = Promise.withResolvers<Spare>();
+    const making = spares.make('a', () => promise);
+    expect(await attempt(spares, 'b', make)).toBe(false);
+    resolve(await make());
+    await making;
+    await spares.take('b');
+    expect(await attempt(spares, 'b', make)).toBe(true);
+  });
 });
 
 test('one that is still being made is waited for, and nobody gets one that could not be made', async () => {

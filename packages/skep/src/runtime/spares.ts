@@ -12,21 +12,42 @@ export interface Spare {
  */
 export class Spares {
   readonly #ready = new Map<string, Promise<Spare>>();
-  #made = 0;
+  /** Keys of which nothing is left that this process knows nothing of. */
+  readonly #known = new Set<string>();
+  /** Ids of those that are ready, or on their way to a workload. */
+  readonly #out = new Set<string>();
+  #making = 0;
   #closed = false;
 
-  /** Makes one, unless one is there; `isFirst` where this process has made none before. Fails as `make` does. */
-  async make(key: string, make: (isFirst: boolean) => Promise<Spare>): Promise<void> {
+  /**
+   * Makes one, unless one is there. `maybeLeft` where something may be left by a process that was killed, or by an attempt
+   * of this one that failed; it may be removed then, but for what `isOut`. Fails as `make` does.
+   */
+  async make(key: string, make: (maybeLeft: boolean) => Promise<Spare>): Promise<void> {
     if (this.#closed || this.#ready.has(key)) return;
-    const making = make(this.#made === 0);
-    this.#made += 1;
+    // What is being made is known by its id only when it is there.
+    const maybeLeft = !this.#known.has(key) && this.#making === 0;
+    if (maybeLeft) this.#known.add(key);
+    this.#making += 1;
+    const making = make(maybeLeft);
     this.#ready.set(key, making);
     try {
-      await making;
+      this.#out.add((await making).id);
     } catch (error) {
       if (this.#ready.get(key) === making) this.#ready.delete(key);
+      this.#known.clear();
       throw error;
+    } finally {
+      this.#making -= 1;
     }
+  }
+
+  /** It is ready, or was taken and has not arrived yet. */
+  readonly isOut = (id: string): boolean => this.#out.has(id);
+
+  /** One that was taken has come to its workload, or else may be left. */
+  arrived(id: string, came: boolean): void {
+    if (this.#out.delete(id) && !came) this.#known.clear();
   }
 
   /** The one that is ready, or is being made: its caller's alone from now on. Undefined where there is none. */
@@ -39,7 +60,12 @@ export class Spares {
   /** Removes what is ready. Fails as `remove` does. */
   async clear(): Promise<void> {
     const all = await Promise.all([...this.#ready.keys()].map((key) => this.take(key)));
-    await Promise.all(all.flatMap((one) => (one === undefined ? [] : [one.remove()])));
+    await Promise.all(all.flatMap((one) => (one === undefined ? [] : [this.#remove(one)])));
+  }
+
+  async #remove({ id, remove }: Spare): Promise<void> {
+    this.arrived(id, false);
+    await remove();
   }
 
   /** As `clear`; nothing is made any more. */

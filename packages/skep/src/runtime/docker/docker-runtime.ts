@@ -223,6 +223,7 @@ export class DockerRuntime implements Runtime {
       volumes.makeVolumes(this.#client, spec),
       this.#network(spec),
     ]);
+    let isMade = false;
     try {
       if (made.status === 'rejected') throw made.reason;
       if (placed.status === 'rejected') throw placed.reason;
@@ -233,11 +234,15 @@ export class DockerRuntime implements Runtime {
       if (answer.status !== 201) throw createFailure(spec, answer);
       await volumes.openVolumes(this.#client, spec);
       if (spec.insteadOfRoot === true) await refuseFilesOfRoot(this.#client, spec, this.#environment);
+      isMade = true;
     } catch (error) {
       if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value, 'stays');
       const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};
       for (const network of [id, outward]) if (network) await removeNetwork(this.#client, network);
       throw error;
+    } finally {
+      if (placed.status === 'fulfilled' && placed.value)
+        this.#environment.spares?.arrived(placed.value.id, isMade);
     }
   }
 

@@ -142,6 +142,7 @@ async function giveUp(spare: Spare): Promise<void> {
 
 async function takeSpare({ spares }: RuntimeEnvironment): Promise<SpareDirectory | undefined> {
   const spare = await spares?.take(KEY);
+  if (spare) spares?.arrived(spare.id, true);
   if (!(spare instanceof SpareDirectory)) return undefined;
   if (spare.isWhole()) return spare;
   await giveUp(spare);

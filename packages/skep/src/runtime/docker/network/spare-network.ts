@@ -21,9 +21,8 @@ import {
 export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: string): Promise<void> {
   const { client } = maker;
   if ((await client.about()).podman) return;
-  await spares.make(endpointText(client.endpoint), async (isFirst) => {
-    // Of a process that was killed; from here on this one may have some on their way to a workload.
-    if (isFirst) await removeSpares(client, owner);
+  await spares.make(endpointText(client.endpoint), async (maybeLeft) => {
+    if (maybeLeft) await removeSpares(client, owner, spares.isOut);
     const { id, name } = await makeNetwork(maker, { owner, kind: 'outward' });
     return { id, name, remove: () => removeNetwork(client, id) };
   });
@@ -31,16 +30,21 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
 
 const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });
 
-/** The network that this process has made ahead, nobody else's from now on; undefined where none can be used. */
+/** The network that this process has made ahead, its caller's until that has `arrived`; undefined where none can be used. */
 export async function takeSpare(client: EngineClient, spares: Spares): Promise<Spare | undefined> {
   const spare = await spares.take(endpointText(client.endpoint));
   if (spare === undefined) return undefined;
-  const { status, body } = await client.call({ path: `/networks/${spare.id}` });
-  const connected = status === 200 ? readAs(networkShape, body)?.Containers : undefined;
-  if (connected !== undefined && Object.keys(connected).length === 0) return spare;
-  // Somebody has removed it, or connected something with it.
-  await spare.remove();
-  return undefined;
+  let isUsable = false;
+  try {
+    const { status, body } = await client.call({ path: `/networks/${spare.id}` });
+    const connected = status === 200 ? readAs(networkShape, body)?.Containers : undefined;
+    isUsable = connected !== undefined && Object.keys(connected).length === 0;
+    // Somebody has removed it, or connected something with it.
+    if (!isUsable) await spare.remove();
+  } finally {
+    if (!isUsable) spares.arrived(spare.id, false);
+  }
+  return isUsable ? spare : undefined;
 }
 
 const containerShape = members({
@@ -66,8 +70,12 @@ export async function unnamedNetworks(
 
 const networksShape = listOf(members({ Id: text, Labels: orEmpty(recordOf(text), {}) }));
 
-/** Removes the networks of `owner` that were made ahead and that no container refers to. Idempotent. */
-export async function removeSpares(client: EngineClient, owner: string): Promise<void> {
+/** Removes the networks of `owner` that were made ahead and that no container refers to, but those to `keep`. Idempotent. */
+export async function removeSpares(
+  client: EngineClient,
+  owner: string,
+  keep: (id: string) => boolean = () => false,
+): Promise<void> {
   const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
   const { body } = await client.ask('list networks', { path: '/networks', filters });
   for (const { Id, Labels } of readAnswer(networksShape, body)) {
@@ -75,6 +83,6 @@ export async function removeSpares(client: EngineClient, owner: string): Promise
       Labels[OWNER_LABEL] === owner &&
       Labels[NAME_LABEL] === undefined &&
       Labels[NETWORK_LABEL] !== undefined;
-    if (isSpare && !(await isReferredTo(client, Id))) await removeNetwork(client, Id);
+    if (isSpare && !keep(Id) && !(await isReferredTo(client, Id))) await removeNetwork(client, Id);
   }
 }
