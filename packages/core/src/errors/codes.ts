@@ -131,7 +131,7 @@ export const CODES = {
 
   // workloads and what they run on
   'runtime/unavailable': row(503, 'no runtime for workloads was found', 'start a container engine or install bubblewrap'),
-  'runtime/unknown': row(400, 'unknown runtime', 'set SKEP_RUNTIME to docker or sandbox, or leave it unset'),
+  'runtime/unknown': row(400, 'unknown runtime', 'set SKEP_RUNTIME to docker, sandbox or kubernetes, or leave it unset'),
   'runtime/engine-unreachable': row(503, 'the container engine does not answer', 'check that it is running and that you may use its socket'),
   'runtime/engine-refused': row(502, 'the container engine refused the request', 'see its message for the reason'),
   'runtime/sandbox-unavailable': row(503, 'the sandbox cannot be used', 'install bubblewrap and allow unprivileged user namespaces'),

@@ -1,7 +1,7 @@
-import { hasLogin, parseHttpUrl } from '@skep/core/fetch/http-url.ts';
-import { isRecord } from '@skep/core/json/is-record.ts';
-import { readYaml } from '../../shape/yaml-text.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { parse } from 'yaml';
+import { SkepError } from '../errors/skep-error.ts';
+import { hasLogin, parseHttpUrl } from '../fetch/http-url.ts';
+import { isRecord } from '../json/is-record.ts';
 
 /** What stands in the file itself, decoded, or the file that holds it. */
 interface Part {
@@ -12,6 +12,10 @@ interface Part {
 /** What one context of a kubeconfig says. Paths start at the folder of the file. */
 export interface Kubeconfig {
   readonly server: URL;
+  /** Which of its contexts this is. */
+  readonly context: string;
+  /** The namespace that the context names. */
+  readonly namespace: string | undefined;
   readonly ca: Part;
   readonly verify: boolean;
   readonly user: {
@@ -43,9 +47,8 @@ const REFUSED_OF_CLUSTER = ['proxy-url', 'tls-server-name'];
  * is refused rather than left out. Fails with `source/invalid-cluster`, whose message holds nothing of the file but names.
  */
 export function readKubeconfig(text: string, label: string, wanted?: string): Kubeconfig {
-  const read = readYaml(text);
-  if (!('value' in read) || !isRecord(read.value)) throw invalid(label, 'is no YAML map');
-  const config = read.value;
+  const config = yamlMap(text);
+  if (config === undefined) throw invalid(label, 'is no YAML map');
   const name = wanted ?? textOf(config['current-context']);
   if (name === undefined) throw invalid(label, 'has no current-context; name one as kubernetes.context');
   const context = itemOf(config, 'context', name, label);
@@ -67,6 +70,8 @@ export function readKubeconfig(text: string, label: string, wanted?: string): Ku
     throw invalid(label, 'has one of client-certificate and client-key');
   return {
     server,
+    context: name,
+    namespace: textOf(context['namespace']),
     ca,
     verify,
     user: {
@@ -77,6 +82,17 @@ export function readKubeconfig(text: string, label: string, wanted?: string): Ku
       key,
     },
   };
+}
+
+/** Undefined for what is no YAML map, has a key twice, or repeats an anchor more often than people do. */
+function yamlMap(text: string): Members | undefined {
+  try {
+    const value: unknown = parse(text, { uniqueKeys: true, maxAliasCount: 100, logLevel: 'error' });
+    return isRecord(value) ? value : undefined;
+  } catch {
+    // What the library says quotes the file, which may hold a token.
+    return undefined;
+  }
 }
 
 /** The `cluster` of the item of `clusters` that has the name, and so on. */

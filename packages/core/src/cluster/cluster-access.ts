@@ -1,7 +1,7 @@
-import { readText } from '@skep/core/files/read-limited.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Shown } from '@skep/core/fetch/requester.ts';
 import { dirname, resolve } from 'node:path';
+import { SkepError } from '../errors/skep-error.ts';
+import type { Shown } from '../fetch/requester.ts';
+import { readText } from '../files/read-limited.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 
 /** Where the API server is, and what it is shown. */
@@ -12,9 +12,12 @@ export interface ClusterAccess {
   /** False only where the kubeconfig says so. */
   readonly verify: boolean;
   readonly shown: Shown;
+  /** Where a kubeconfig says: its context and the namespace of that. */
+  readonly context?: string;
+  readonly namespace?: string | undefined;
 }
 
-/** What says which cluster a source means. */
+/** What says which cluster is meant. */
 export interface ClusterPlace {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** A kubeconfig, and which of its contexts; absent means the one that it calls current. */
@@ -23,13 +26,13 @@ export interface ClusterPlace {
 }
 
 /** Where a pod finds what its service account may show (as the API server mounts it). */
-const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+export const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** Longer than any token, certificate or kubeconfig. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /**
  * Reads anew where the cluster is and what it is shown, so that a token or certificate that was replaced is used from the
- * next request on. The kubeconfig of the source comes first, then that of the variable KUBECONFIG, then the account of
+ * next request on. The kubeconfig that was named comes first, then that of the variable KUBECONFIG, then the account of
  * the pod that this runs in. Fails with `source/invalid-cluster`.
  */
 export async function clusterAccess(
@@ -56,11 +59,9 @@ export async function clusterAccess(
 }
 
 async function fromKubeconfig(path: string, context: string | undefined): Promise<ClusterAccess> {
-  const { server, ca, verify, user } = readKubeconfig(
-    await readPart(path, 'kubeconfig'),
-    `kubeconfig "${path}"`,
-    context,
-  );
+  const label = `kubeconfig "${path}"`;
+  const read = readKubeconfig(await readPart(path, 'kubeconfig'), label, context);
+  const { server, ca, verify, user } = read;
   const folder = dirname(path);
   const part = async (given: string | undefined, file: string | undefined, what: string) =>
     given ?? (file === undefined ? undefined : readPart(resolve(folder, file), what));
@@ -74,6 +75,8 @@ async function fromKubeconfig(path: string, context: string | undefined): Promis
   return {
     server,
     verify,
+    context: read.context,
+    namespace: read.namespace,
     ...(authority === undefined ? {} : { ca: authorityOf(authority) }),
     shown: cert === undefined || key === undefined ? shown : { ...shown, identity: { cert, key } },
   };
@@ -99,6 +102,6 @@ async function readPart(path: string, what: string): Promise<string> {
   }
 }
 
-export function invalidCluster(message: string, cause?: unknown): SkepError {
+function invalidCluster(message: string, cause?: unknown): SkepError {
   return new SkepError('source/invalid-cluster', { message, cause });
 }
