@@ -118,7 +118,6 @@ describe('a key without effect', () => {
   test.each([
     ['rate_limit_namespace', 'x'],
     ['scaling_config', { backend_replicas: 2 }],
-    ['k8s_pod_template_patch', '{}'],
   ])('is kept and said: %s', (key, value) => {
     const { value: document, warnings } = read({ [key]: value });
     expect(warnings).toEqual([`kept, but without effect yet: ${key}`]);

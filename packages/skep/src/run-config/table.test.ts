@@ -124,6 +124,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'telemetry_config.serviceVersion': text,
   'telemetry_config.caCertPath': text,
   telemetry_environment: fc.dictionary(name, text),
+  k8s_pod_template_patch: text.filter((one) => one !== ''),
   hardening: fc.constantFrom('other-user', 'read-only', 'none'),
   mount_sources: fc.dictionary(name, text),
 };

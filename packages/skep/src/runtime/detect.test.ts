@@ -151,7 +151,12 @@ describe('selectRuntime picks', () => {
 
 describe('selectRuntime refuses', () => {
   test.each<[string, Machine, string, RegExp]>([
-    ['an unknown kind', { env: { SKEP_RUNTIME: 'vm' } }, 'runtime/unknown', /"vm".*docker, sandbox/],
+    [
+      'an unknown kind',
+      { env: { SKEP_RUNTIME: 'vm' } },
+      'runtime/unknown',
+      /"vm".*docker, kubernetes, sandbox/,
+    ],
     [
       'when nothing works, naming each attempt',
       { sockets: ['/var/run/docker.sock'] },

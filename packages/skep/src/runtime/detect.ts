@@ -6,6 +6,7 @@ import type { Runtime } from './runtime.ts';
 /** What workloads can run on, a row each; tried in the order of `RUNTIME_KINDS`, and loaded when it is tried. */
 const RUNTIMES: Readonly<Record<RuntimeKind, () => Promise<FindRuntime>>> = {
   docker: async () => (await import('./docker/find-engine.ts')).findDocker,
+  kubernetes: async () => (await import('./kubernetes/find-cluster.ts')).findKubernetes,
   sandbox: async () => (await import('./sandbox/bubblewrap.ts')).findSandbox,
 };
 
@@ -21,8 +22,10 @@ export async function detectRuntime(
   environment: RuntimeEnvironment,
   wanted?: WantedRuntime,
 ): Promise<Runtime> {
-  const find = (kind: RuntimeKind): ReturnType<FindRuntime> => findKind(kind, environment, wanted?.endpoint);
-  return selectRuntime(find, wanted?.kind ?? environment.env['SKEP_RUNTIME']);
+  const named = wanted?.kind ?? environment.env['SKEP_RUNTIME'];
+  const find = async (kind: RuntimeKind): ReturnType<FindRuntime> =>
+    (await RUNTIMES[kind]())(environment, wanted?.endpoint, kind === named);
+  return selectRuntime(find, named);
 }
 
 /** The runtime that runs images, or the one that runs packages alone, or why there is none. */
@@ -33,12 +36,8 @@ export function findAble(
   return findKind(runsImages ? 'docker' : 'sandbox', environment);
 }
 
-async function findKind(
-  kind: RuntimeKind,
-  environment: RuntimeEnvironment,
-  endpoint?: string,
-): ReturnType<FindRuntime> {
-  return (await RUNTIMES[kind]())(environment, endpoint);
+async function findKind(kind: RuntimeKind, environment: RuntimeEnvironment): ReturnType<FindRuntime> {
+  return (await RUNTIMES[kind]())(environment, undefined);
 }
 
 /**

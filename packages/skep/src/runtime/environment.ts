@@ -53,10 +53,14 @@ export type Finding<Found> =
       readonly error?: SkepError;
     };
 
-/** Looks for one kind of runtime on this machine; at `endpoint`, where a saved workload names the one it belongs to. */
+/**
+ * Looks for one kind of runtime on this machine; at `endpoint`, where a saved workload names the one it belongs to. `named`: a
+ * person asked for this kind.
+ */
 export type FindRuntime = (
   environment: RuntimeEnvironment,
   endpoint: string | undefined,
+  named?: boolean,
 ) => Promise<Finding<Runtime>>;
 
 /** `unknown`: only starting something, or asking another machine, would tell. */

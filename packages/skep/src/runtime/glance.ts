@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { RUNTIME_KINDS, type RuntimeKind } from '../settings/identity.ts';
+import { ELSEWHERE, RUNTIME_KINDS, type RuntimeKind } from '../settings/identity.ts';
 import { glanceAtEngine } from './docker/glance.ts';
 import type { Answer, Glance, Surroundings } from './environment.ts';
 import type { Runtime } from './runtime.ts';
+import { glanceAtCluster } from './kubernetes/glance.ts';
 import { glanceAtSandbox } from './sandbox/glance.ts';
 
 /** What a server can be run from. */
@@ -24,6 +25,10 @@ const KINDS: Readonly<Record<RuntimeKind, Kind>> = {
   docker: {
     runs: ['image', 'npm', 'pypi'],
     glance: glanceAtEngine,
+  },
+  kubernetes: {
+    runs: ['image'],
+    glance: glanceAtCluster,
   },
   sandbox: {
     runs: ['npm', 'pypi'],
@@ -56,8 +61,8 @@ function isThere(program: string | undefined): boolean {
 }
 
 /** What a runtime that is already connected runs. */
-export function abilitiesOf({ runsImages }: Pick<Runtime, 'runsImages'>): Abilities {
-  const { runs } = runsImages ? KINDS.docker : KINDS.sandbox;
+export function abilitiesOf({ kind }: Pick<Runtime, 'kind'>): Abilities {
+  const runs: readonly Form[] = kind === ELSEWHERE ? [] : KINDS[kind].runs;
   return abilitiesBy((form) => (runs.includes(form) ? 'yes' : 'no'));
 }
 

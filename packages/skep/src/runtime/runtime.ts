@@ -133,6 +133,8 @@ export interface WorkloadSpec {
   readonly user?: string;
   /** The user stands for the root of the image: fails with `runtime/start-failed` where that keeps files for root alone. */
   readonly insteadOfRoot?: boolean;
+  /** JSON of a part of a pod template that is merged into the pod's (`k8s_pod_template_patch`); only where there are pods. */
+  readonly podPatch?: string;
   /** What it does with files is watched while it runs, as far as that can be; see `Runtime.seen`. */
   readonly learns?: boolean;
 }
@@ -266,8 +268,11 @@ export interface Runtime {
   replace(spec: WorkloadSpec): Promise<boolean>;
   /** False when the reference of a workload means something else by now than what it was made from. */
   isCurrent(name: string): Promise<boolean>;
-  /** Attach first where stdio matters: output before `attach` may be lost. `secretEnv` is that of its description. */
-  start(name: string, secretEnv?: WorkloadSpec['secretEnv']): Promise<void>;
+  /**
+   * Attach first where stdio matters: output before `attach` may be lost. `secretEnv` is that of its description; `tell` hears
+   * what is waited for.
+   */
+  start(name: string, secretEnv?: WorkloadSpec['secretEnv'], tell?: (line: string) => void): Promise<void>;
   /** To a created or running workload; `runtime/not-running` when it has exited (start it again first). */
   attach(name: string): Promise<Attachment>;
   /** Resolves with the exit status; at once when it is already over. */

@@ -5,7 +5,7 @@ import { MAX_TIMER_MS } from '@skep/core/time/clock.ts';
 import { isWorkloadName } from './workload-name.ts';
 
 /** Names of what workloads can run on; `runtime/detect.ts` has a row for each. */
-export const RUNTIME_KINDS = ['docker', 'sandbox'] as const;
+export const RUNTIME_KINDS = ['docker', 'kubernetes', 'sandbox'] as const;
 
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
@@ -77,9 +77,8 @@ export const identitySettings = settingsOf({ group: 'Identity and lifecycle' }, 
     key: 'runtime',
     stored: shape.optional(runtimeReference),
     local: true,
-    choices: [...RUNTIME_KINDS, 'kubernetes'],
+    choices: [...RUNTIME_KINDS],
     placeholder: 'kind',
-    notYetValues: ['kubernetes'],
     defaultText: 'the first that works',
   }),
   flag('bool', 'explain', 'Print where each setting comes from, and start nothing', { default: false }),

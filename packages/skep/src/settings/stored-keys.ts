@@ -200,6 +200,11 @@ export const decidedKeys = keysOf('Kept with a workload', {
     local: true,
     brief: 'How hard its container is held: what the server last started with, or is to try',
   },
+  k8s_pod_template_patch: {
+    // Other tools write an empty text for "not given".
+    stored: (value, fail) => shape.optional(shape.noNul)(value, fail) || undefined,
+    brief: 'JSON of a part of a pod template, merged into the pod of a cluster',
+  },
   mount_sources: {
     stored: shape.optional(shape.recordOf(shape.text)),
     local: true,
@@ -226,7 +231,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
   rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },
-  k8s_pod_template_patch: { notYet: true, harmless: true, brief: 'Patch of a Kubernetes pod' },
   mcpserver_generation: { notYet: true, harmless: true, brief: 'Generation of a Kubernetes resource' },
   scaling_config: { notYet: true, harmless: true, brief: 'Replicas' },
 });

@@ -92,12 +92,13 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
 
 /** What the runtime has left and cannot start any more is made anew: better without the server's files than not at all. */
 async function begin(spec: WorkloadSpec, reused: boolean, { runtime, tell }: LaunchOptions): Promise<void> {
+  const waits = (line: string): void => tell?.({ kind: 'step', title: `Waiting for ${spec.name}: ${line}` });
   try {
-    await runtime.start(spec.name, spec.secretEnv);
+    await runtime.start(spec.name, spec.secretEnv, waits);
   } catch (error) {
     if (!reused || !isStuck(error)) throw error;
     if (!(await runtime.replace(spec))) tell?.({ kind: 'warning', text: lostFiles(spec.name) });
-    await runtime.start(spec.name, spec.secretEnv);
+    await runtime.start(spec.name, spec.secretEnv, waits);
   }
 }
 

@@ -67,6 +67,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ...userOf(config, options),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
     ...(volumes.length === 0 ? {} : { volumes }),
+    ...(config.k8s_pod_template_patch === undefined ? {} : { podPatch: config.k8s_pod_template_patch }),
     ...(learns ? { learns: true } : {}),
   };
   // Where a workload keeps them, other values make it another one; where it does not, nothing is to tell of them.

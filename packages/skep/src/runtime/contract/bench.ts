@@ -34,9 +34,10 @@ export interface ContractHarness {
 
 /**
  * `input`: what a server reads ends when its client goes. `told-memory`: nobody says that a server used too much memory.
- * `limits`: it holds none, which its `cautions` tell.
+ * `limits`: it holds none, which its `cautions` tell. `local-images`: nobody knows which are there before one is needed.
+ * `logs-of-stopped`: what a server wrote goes when it is stopped.
  */
-export type Lack = 'input' | 'told-memory' | 'limits';
+export type Lack = 'input' | 'told-memory' | 'limits' | 'local-images' | 'logs-of-stopped';
 
 export interface ContractPackage {
   /** The scheme. */
