@@ -86,7 +86,7 @@ describe('skep complete', () => {
     expect(await offered(skep, 'run', '--permission-profile', 'n')).toEqual(['none', 'network']);
     // A file, which the shell completes.
     expect(await offered(skep, 'run', '--permission-profile', './p')).toEqual([]);
-    expect(await offered(skep, 'run', '--runtime', '')).toEqual(['docker', 'sandbox']);
+    expect(await offered(skep, 'run', '--runtime', '')).toEqual(['docker', 'kubernetes', 'sandbox']);
     expect(await offered(skep, 'run', '--ignore-globally=')).toEqual([
       '--ignore-globally=true',
       '--ignore-globally=false',

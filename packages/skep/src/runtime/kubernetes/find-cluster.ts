@@ -50,7 +50,8 @@ export const findKubernetes: FindRuntime = async (environment, saved, named = fa
 };
 
 function chosenCluster({ env, home }: Surroundings): ClusterChoice {
-  const { KUBECONFIG: named, KUBERNETES_SERVICE_HOST: inside, SKEP_KUBE_NAMESPACE: namespace } = env;
+  const { KUBECONFIG: named, KUBERNETES_SERVICE_HOST: inside } = env;
+  const namespace = env['SKEP_KUBE_NAMESPACE'];
   const at = namespace ? { namespace } : {};
   if (named) return { kubeconfig: named, ...at };
   return inside ? at : { kubeconfig: join(home, '.kube/config'), ...at };
