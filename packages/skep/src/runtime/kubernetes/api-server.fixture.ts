@@ -226,8 +226,13 @@ export class FakeCluster {
 
   #watch(url: URL, response: ServerResponse): void {
     const name = url.searchParams.get('fieldSelector')?.split('=')[1] ?? '';
-    const after = Number(url.searchParams.get('resourceVersion') ?? this.#version);
+    const version = url.searchParams.get('resourceVersion');
+    const after = Number(version ?? this.#version);
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    // Without a version a watch begins with what is there (Kubernetes API concepts, "get state and start at any").
+    const there = this.#objects.get(`${url.pathname}/${name}`);
+    if (version === null && there !== undefined)
+      response.write(`${JSON.stringify({ type: 'ADDED', object: there })}\n`);
     const send = ({ version, type, path, object }: Event): void => {
       if (version > after && path === `${url.pathname}/${name}`)
         response.write(`${JSON.stringify({ type, object })}\n`);
