@@ -29,7 +29,7 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
       : [`build and run the Go project at "${config.package.directory}"`]),
     ...(config.k8s_pod_template_patch === undefined
       ? []
-      : [`change the pod that a cluster makes of it: ${config.k8s_pod_template_patch.slice(0, 300)}`]),
+      : [`change the pod that a cluster makes of it: ${config.k8s_pod_template_patch}`]),
     ...moreThanDefault(config),
     ...(config.remote_allow_private_ip === true
       ? [`send requests to ${redactUrl(config.remote_url ?? '')}, which is no public address`]
