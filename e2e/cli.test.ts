@@ -69,7 +69,7 @@ describe('what is wrong is said in one line with a hint, exit 1', () => {
     [['run'], 'Error: missing argument SERVER', ''],
     [['run', 'a', 'b'], 'Error: unexpected argument "b"', 'after --'],
     [['run', 'x', '--transport', 'carrier-pigeon'], 'invalid value "carrier-pigeon" for --transport', ''],
-    [['run', 'x', '--runtime', 'kubernetes'], 'not available yet', ''],
+    [['run', 'x', '--runtime', 'firecracker'], 'invalid value "firecracker" for --runtime', 'kubernetes'],
     [['run', 'everything', '--name', '../x'], 'invalid workload name', ''],
     [
       ['run', 'everything', '-v', '/nowhere-at-all:/x'],

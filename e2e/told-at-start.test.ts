@@ -93,13 +93,13 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
     const imported = file('import.json', {
       ...config,
       rate_limit_namespace: 'x',
-      k8s_pod_template_patch: '{}',
+      mcpserver_generation: 2,
     });
     const env = { npm_config_registry: registry.url };
     const again = await user.skep(['run', '--from-config', imported], { env });
     expect(again.code, again.stderr).toBe(0);
     expect(again.stderr).toMatch(/rate_limit_namespace/);
-    expect(again.stderr).toMatch(/k8s_pod_template_patch/);
+    expect(again.stderr).toMatch(/mcpserver_generation/);
   });
 
   test('of a file whose name is taken names what helps, and no flag that cannot be given with it', async () => {
