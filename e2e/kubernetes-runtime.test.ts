@@ -238,7 +238,7 @@ describe.skipIf(!kubernetes.available)(title('the runtime on a real API server',
       const run = await user.skep(['run', IMAGE, '--name', 'cli'], { env: await asAccount() });
       expect(run).toMatchObject({ code: 1, stdout: '' });
       expect(run.stderr).toMatch(
-        /may not (\w+) statefulsets .*in the namespace "one".*; give it a Role with the verb "\w+" for "statefulsets"\n$/,
+        /may not (\w+) (\w+) .*in the namespace "one".*; give it a Role with the verb "\1" for "\2"\n$/,
       );
     });
   });

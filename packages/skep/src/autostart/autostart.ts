@@ -6,7 +6,12 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import { supervisorCommand, supervisorEnv, type Program } from '../supervisor/spawn-supervisor.ts';
+import {
+  supervisorCommand,
+  supervisorEnv,
+  WHERE_THINGS_ARE,
+  type Program,
+} from '../supervisor/spawn-supervisor.ts';
 import { isUnchanged, launchdPlist, LAUNCHD_LABEL, systemdUnit, type Writer } from './service-text.ts';
 
 /** Whom services are started for, and by what. */
@@ -47,35 +52,6 @@ export type State =
   | 'unavailable';
 
 const MAX_BYTES = 256 * 1024;
-
-/**
- * Variables that say where things are. Whatever else a shell has is not known at boot, and what may be secret is never
- * written down.
- */
-const KEPT: readonly string[] = [
-  'PATH',
-  'XDG_CONFIG_HOME',
-  'XDG_STATE_HOME',
-  'XDG_DATA_HOME',
-  'XDG_CACHE_HOME',
-  'DOCKER_HOST',
-  'DOCKER_CONTEXT',
-  'DOCKER_CONFIG',
-  'DOCKER_CERT_PATH',
-  'DOCKER_TLS',
-  'DOCKER_TLS_VERIFY',
-  'SKEP_RUNTIME',
-  'SKEP_FRONT_PORT',
-  'SKEP_DOCKER_SOCKET',
-  'SKEP_PODMAN_SOCKET',
-  'SKEP_COLIMA_SOCKET',
-  'SKEP_EGRESS_IMAGE',
-  'SKEP_SECRETS_PROVIDER',
-  'SKEP_SECRETS_PASSWORD_FILE',
-  'SKEP_DISABLE_ENV_FALLBACK',
-  'SSL_CERT_FILE',
-  'NODE_EXTRA_CA_CERTS',
-];
 
 /** Where it is, or would be. */
 export async function lookAtAutostart(
@@ -150,7 +126,7 @@ function refuseElsewhere({ home, homeOfUser }: Starter): void {
 
 function serviceOf({ env, cwd, program }: Starter) {
   const kept = supervisorEnv({ env, cwd });
-  const rows = KEPT.flatMap((name) => {
+  const rows = WHERE_THINGS_ARE.flatMap((name) => {
     const value = kept[name];
     const isSecret = value !== undefined && URL.parse(value)?.password;
     return value === undefined || value === '' || isSecret ? [] : [[name, value]];

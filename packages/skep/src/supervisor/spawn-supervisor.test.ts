@@ -18,6 +18,17 @@ test('a supervisor gets what it needs to find its places, its engine and its cer
   expect(supervisorEnv({ env: needed, cwd: '/project' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
 });
 
+test('a supervisor finds the cluster that its shell means', () => {
+  const needed = {
+    KUBECONFIG: '/home/me/work/cluster.yaml',
+    SKEP_KUBE_NAMESPACE: 'tools',
+    KUBERNETES_SERVICE_HOST: '10.0.0.1',
+    KUBERNETES_SERVICE_PORT: '443',
+  };
+  const given = { ...needed, KUBECONFIG: 'cluster.yaml' };
+  expect(supervisorEnv({ env: given, cwd: '/home/me/work' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
+});
+
 test('a path that the shell reads against its own directory means the same to a supervisor', () => {
   const env = { DOCKER_CONFIG: 'config/docker', SSL_CERT_FILE: '../ca.pem', TMPDIR: '' };
   expect(supervisorEnv({ env, cwd: '/home/me/project' })).toEqual({

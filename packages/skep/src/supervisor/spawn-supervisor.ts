@@ -22,6 +22,7 @@ export interface Program {
 const PATHS = new Set([
   'DOCKER_CONFIG',
   'DOCKER_CERT_PATH',
+  'KUBECONFIG',
   'NODE_EXTRA_CA_CERTS',
   'SKEP_SECRETS_PASSWORD_FILE',
   'SSL_CERT_FILE',
@@ -32,41 +33,57 @@ const PATHS = new Set([
 ]);
 
 /**
- * Variables the supervisor needs: to find its places, the engine, its certificates and proxies. Everything else of the
- * caller's environment stays out of a process that lives for weeks and whose environment can be read.
+ * Variables that say where things are, never what is secret: places, the engine or cluster, certificates, the store of
+ * secrets. A service that starts the supervisor at boot writes these down.
  */
-const KEPT = new Set([
-  ...PATHS,
-  'HOME',
-  'USER',
-  'LOGNAME',
+export const WHERE_THINGS_ARE: readonly string[] = [
   'PATH',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'LOCALAPPDATA',
-  'SYSTEMROOT',
   'XDG_CONFIG_HOME',
   'XDG_STATE_HOME',
   'XDG_DATA_HOME',
   'XDG_CACHE_HOME',
-  'XDG_RUNTIME_DIR',
   'DOCKER_HOST',
   'DOCKER_CONTEXT',
-  'DOCKER_DEFAULT_PLATFORM',
+  'DOCKER_CONFIG',
+  'DOCKER_CERT_PATH',
   'DOCKER_TLS',
   'DOCKER_TLS_VERIFY',
+  'KUBECONFIG',
+  'SKEP_KUBE_NAMESPACE',
   'SKEP_RUNTIME',
   'SKEP_FRONT_PORT',
   'SKEP_DOCKER_SOCKET',
   'SKEP_PODMAN_SOCKET',
   'SKEP_COLIMA_SOCKET',
   'SKEP_EGRESS_IMAGE',
-  'SKEP_DEBUG',
-  // Where a secret is, never one.
-  'DBUS_SESSION_BUS_ADDRESS',
   'SKEP_SECRETS_PROVIDER',
+  'SKEP_SECRETS_PASSWORD_FILE',
   'SKEP_DISABLE_ENV_FALLBACK',
+  'SSL_CERT_FILE',
+  'NODE_EXTRA_CA_CERTS',
+];
+
+/**
+ * Those, and what belongs to one session or machine. Everything else of the caller's environment stays out of a process
+ * that lives for weeks and whose environment can be read.
+ */
+const KEPT = new Set([
+  ...WHERE_THINGS_ARE,
+  ...PATHS,
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'LOCALAPPDATA',
+  'SYSTEMROOT',
+  'XDG_RUNTIME_DIR',
+  'DOCKER_DEFAULT_PLATFORM',
+  'KUBERNETES_SERVICE_HOST',
+  'KUBERNETES_SERVICE_PORT',
+  'SKEP_DEBUG',
+  'DBUS_SESSION_BUS_ADDRESS',
 ]);
 
 /** The part of an environment that the supervisor gets, with the paths that it names made absolute. */
