@@ -15,14 +15,14 @@ import type {
 } from '../runtime.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { checkSpec, invalid } from './check-spec.ts';
-import type { ClusterApi, Members, ObjectRef } from './cluster-api.ts';
+import type { ClusterApi, ObjectRef } from './cluster-api.ts';
 import { workloadEvents } from './events.ts';
 import { isConflict } from './failure.ts';
 import { podLog } from './logs.ts';
 import { MANAGED, objectNames, ownLabels, STATE } from './names.ts';
 import { ANNOTATION, plannedObjects, type Manifest } from './objects.ts';
 import { isWhose, place, placeSecrets, removeBeside, takenBy } from './place-objects.ts';
-import { lifeOf, observed, setFacts, within, type SetFacts } from './pod-life.ts';
+import { isStartedAgain, lifeOf, observed, setFacts, within, type SetFacts } from './pod-life.ts';
 import { attachToPod, connectToPod, type PodLinks } from './pod-link.ts';
 import { changeWithin, readyPod, untilGone } from './pod-waits.ts';
 import { OwnSets, setRef, TRIES } from './own-sets.ts';
@@ -141,7 +141,7 @@ export class KubernetesRuntime implements Runtime {
       await this.#removeObjects(spec.name);
       throw error;
     }
-    this.#sets.remember(spec.name, generation);
+    this.#sets.remember(spec.name, generation, spec.ports);
   }
 
   async replace(spec: WorkloadSpec): Promise<boolean> {
@@ -156,7 +156,7 @@ export class KubernetesRuntime implements Runtime {
         // Of the version that was just judged: whoever made a later one meanwhile is not overwritten.
         const metadata = { ...set.metadata, uid, resourceVersion };
         await this.#api.apply({ ...set, metadata }, true);
-        this.#sets.remember(spec.name, generation);
+        this.#sets.remember(spec.name, generation, spec.ports);
         await this.#sets.mark(spec.name, {
           [ANNOTATION.startedAt]: null,
           [ANNOTATION.pod]: null,
@@ -295,13 +295,7 @@ export class KubernetesRuntime implements Runtime {
   async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {
     const pod = await this.#api.get(podRef(name));
     if (pod === undefined) return;
-    const life = lifeOf(pod);
-    const [status] = within(pod, 'status')['containerStatuses'] as readonly Members[];
-    const again =
-      life.is === 'ended' &&
-      status !== undefined &&
-      within(status, 'state', 'terminated')['exitCode'] === undefined;
-    yield* podLog(this.#api, { name: objectNames(name).pod, previous: again }, request);
+    yield* podLog(this.#api, { name: objectNames(name).pod, previous: isStartedAgain(pod) }, request);
   }
 
   async traffic(): Promise<readonly never[]> {
@@ -362,8 +356,9 @@ export class KubernetesRuntime implements Runtime {
     }
   }
 
-  async #hostPorts({ name, ports }: SetFacts): Promise<void> {
-    const bindings = ports.filter(({ hostPort }) => hostPort > 0);
+  async #hostPorts(set: SetFacts): Promise<void> {
+    const { name } = set;
+    const bindings = this.#sets.hostPorts(set);
     if (bindings.length === 0 || this.#relays.has(name)) return;
     const relay = await openRelay(bindings, (port) => connectToPod(this.#options, name, port));
     this.#relays.get(name)?.close();

@@ -1,4 +1,6 @@
+import { BlockList, isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { PortBinding } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 import type { ClusterApi, Members, ObjectRef } from './cluster-api.ts';
 import { isConflict } from './failure.ts';
@@ -10,12 +12,18 @@ export const setRef = (name: string): ObjectRef => ({ kind: 'StatefulSet', name 
 /** How often a change is tried anew that met another one. */
 export const TRIES = 5;
 
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
 /** The StatefulSets of one Skep, and which descriptions of them are this process's (decision 0402). */
 export class OwnSets {
   readonly #api: ClusterApi;
   readonly #owner: string;
   /** The descriptions that this process has made or hosts, by their generation: what others made later is theirs. */
   readonly #generations = new Map<string, number>();
+  /** The ports that those of them have which this process made. */
+  readonly #ports = new Map<string, readonly PortBinding[]>();
 
   constructor(api: ClusterApi, owner: string) {
     this.#api = api;
@@ -26,9 +34,19 @@ export class OwnSets {
     return { name, owner: this.#owner };
   }
 
-  /** From now on a later description of it is somebody else's. */
-  remember(name: string, generation: number): void {
+  /** From now on a later description of it is somebody else's; `ports` are those that this process described. */
+  remember(name: string, generation: number, ports?: readonly PortBinding[]): void {
     this.#generations.set(name, generation);
+    if (ports !== undefined) this.#ports.set(name, ports);
+  }
+
+  /**
+   * Where this machine listens for a workload. Whoever may write into the cluster may have written its ports, so of what
+   * this process did not describe itself only addresses count that this machine alone reaches.
+   */
+  hostPorts({ name, ports }: SetFacts): readonly PortBinding[] {
+    const own = this.#ports.get(name) ?? ports.filter(({ hostIp }) => isLoopback(hostIp));
+    return own.filter(({ hostPort }) => hostPort > 0);
   }
 
   knows(name: string): boolean {
@@ -37,6 +55,7 @@ export class OwnSets {
 
   forget(name: string): void {
     this.#generations.delete(name);
+    this.#ports.delete(name);
   }
 
   /** Undefined also for what somebody else made: there is no workload of ours, then. */
@@ -78,4 +97,9 @@ export class OwnSets {
       }
     }
   }
+}
+
+function isLoopback(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && LOOPBACK.check(address, family === 4 ? 'ipv4' : 'ipv6');
 }

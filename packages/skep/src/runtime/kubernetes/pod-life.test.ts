@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ANNOTATION } from './objects.ts';
-import { lifeOf, observed, setFacts } from './pod-life.ts';
+import { isStartedAgain, lifeOf, observed, setFacts } from './pod-life.ts';
 
 const started = { [ANNOTATION.startedAt]: '2026-01-02T03:04:05Z', [ANNOTATION.reference]: 'a:1' };
 const set = (replicas: number, annotations: object = started) =>
@@ -80,4 +80,19 @@ describe('how a workload is', () => {
       }),
     );
   });
+});
+
+test.each<[string, object, boolean]>([
+  ['a pod that no node has taken yet', { status: { phase: 'Pending' } }, false],
+  ['a pod of which nothing is told', {}, false],
+  ['one that was evicted', { status: { phase: 'Failed' } }, false],
+  ['a container that runs', running, false],
+  ['a container that ended', pod({ state: { terminated: { exitCode: 3 } } }), false],
+  [
+    'a container that runs again',
+    pod({ restartCount: 1, state: { running: {} }, lastState: { terminated: { exitCode: 7 } } }),
+    true,
+  ],
+])('the log before is that of a container that was started again: %s', (_what, seen, expected) => {
+  expect(isStartedAgain(seen as Readonly<Record<string, unknown>>)).toBe(expected);
 });

@@ -70,7 +70,7 @@ const UNTOLD = 1;
 export function lifeOf(pod: Members | undefined): Life {
   if (pod === undefined) return { is: 'none' };
   const status = within(pod, 'status');
-  const container = listIn(status, 'containerStatuses').find((one) => one['name'] === CONTAINER) ?? {};
+  const container = containerOf(pod);
   const { running, terminated, waiting } = within(container, 'state');
   const before = within(container, 'lastState', 'terminated');
   const over = isRecord(terminated) ? terminated : Number(container['restartCount']) > 0 ? before : undefined;
@@ -84,6 +84,17 @@ export function lifeOf(pod: Members | undefined): Life {
   const word = textOf(reason) ?? 'Pending';
   const why = [word, textOf(message)?.slice(0, 300)].filter((one) => one !== undefined).join(': ');
   return { is: 'coming', why, hopeless: HOPELESS.test(word), missing: NO_IMAGE.test(word) };
+}
+
+/** Whether the cluster started the container anew after it had ended: what it said before is told apart from what it says now. */
+export function isStartedAgain(pod: Members): boolean {
+  const container = containerOf(pod);
+  return Number(container['restartCount']) > 0 && !isRecord(within(container, 'state')['terminated']);
+}
+
+/** What the cluster tells of the container; nothing while its pod has no node yet, or has lost it. */
+function containerOf(pod: Members): Members {
+  return listIn(within(pod, 'status'), 'containerStatuses').find((one) => one['name'] === CONTAINER) ?? {};
 }
 
 function ended({ exitCode, reason }: Members): Life {
