@@ -240,8 +240,13 @@ describe.skipIf(!sandbox.available)(title('calls while something is killed', san
       const inFlight = lost.filter(({ began, ended }) => began < at && ended >= at);
       expect(inFlight.length, told).toBeLessThanOrEqual(AT_ONCE);
     }
+    // On a busy machine it is noticed later, but at the latest when a call that began afterwards has been answered.
+    const noticed = (at: number): number => {
+      const later = outcomes.filter((one) => one.is === 'answered' && one.began > at + NOTICED_MS);
+      return Math.min(...later.map(({ ended }) => ended));
+    };
     const isAtKill = ({ began, ended }: (typeof outcomes)[number]): boolean =>
-      killed.some((at) => began <= at + NOTICED_MS && ended >= at);
+      killed.some((at) => began <= noticed(at) && ended >= at);
     expect(lost.filter((one) => !isAtKill(one)), told).toEqual([]);
     expect(client.begun, told).toBeLessThanOrEqual(client.name === 'legacy' ? 1 + KILLS.length : 0);
     const calls = readFileSync(path.join(counted, 'calls'), 'utf8').trim().split('\n');

@@ -94,7 +94,7 @@ describe.skipIf(!sandbox.available).each(users)(
       const args = [process.execPath, prober, directory, JSON.stringify({ limits }), JSON.stringify(asked)];
       const [file = '', ...rest] = [...become, ...args];
       const env = { PATH: `${programs}${process.env['PATH']}`, HOME: directory };
-      const { status, stdout, stderr } = spawnSync(file, rest, { env, encoding: 'utf8', timeout: 110_000 });
+      const { status, stdout, stderr } = spawnSync(file, rest, { env, encoding: 'utf8', timeout: 220_000 });
       if (status !== 0) throw new Error(`the prober failed: ${stderr}`);
       return JSON.parse(stdout) as unknown[];
     }

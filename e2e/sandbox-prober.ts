@@ -51,7 +51,7 @@ const OUTSIDE: Readonly<Record<string, (asked: Asked, probe: ProbeCaller) => Pro
   async 'outside/ends'({ after }, probe) {
     if (after !== undefined) probe.call(...after).catch(() => {});
     // Where others free as much as it takes, it is found out at the next look all the same, a minute later.
-    const exitCode = await runtime.wait(spec.name, AbortSignal.timeout(80_000));
+    const exitCode = await runtime.wait(spec.name, AbortSignal.timeout(180_000));
     return { exitCode, exceeded: (await runtime.inspect(spec.name))?.exceeded };
   },
   /** What it used in the end and at most, while somebody hosted it for some seconds. */

@@ -754,6 +754,17 @@ describe('after a crash of the supervisor', () => {
     expect(runtime.startsOf('a1')).toBe(0);
     expect(await statusOf('a1')).toBe(status);
   });
+  test('what somebody stops while it is being taken up stays stopped', async () => {
+    await save('a1');
+    await claim('a1', 'running', 4_000_000);
+    // Whoever takes it up has read that it should run, and has not begun.
+    const stopped = host.stop('a1', 0);
+    const taken = host.start('a1', { how: 'resume', tell: () => {}, signal: never });
+    await expect(taken).rejects.toMatchObject({ code: 'run/cancelled' });
+    expect(await stopped).toBe(true);
+    expect(runtime.startsOf('a1')).toBe(0);
+    expect(await statusOf('a1')).toBe('stopped');
+  });
   test('an interrupted removal is finished', async () => {
     await save('a1');
     await claim('a1', 'removing', 4_000_000);

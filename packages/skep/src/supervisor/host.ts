@@ -119,6 +119,8 @@ export class Host {
       if (elsewhere && elsewhere.pid !== request.begunBy?.pid)
         return { url: workloadUrl(config), port: config.port };
       if (next) await this.#refuseStopped(name, next);
+      else if (request.how === 'resume' && (await this.#wasStopped(name)))
+        throw endedMeanwhile(name, 'stopped');
       try {
         if (next) await this.#makeWay(config, next);
         return await this.#take(next ?? config, request);
@@ -248,11 +250,15 @@ export class Host {
 
   /** Whoever changed a workload that ran when it began must not run one that was stopped since; it is changed all the same. */
   async #refuseStopped(name: string, next: RunConfig): Promise<void> {
-    const { places } = this.#deps;
-    const status = await readStatus(places, name).catch(() => undefined);
-    if (status === undefined || !wasEnded(status.status)) return;
-    await saveRunConfig(places, next);
+    if (!(await this.#wasStopped(name))) return;
+    await saveRunConfig(this.#deps.places, next);
     throw endedMeanwhile(name, 'stopped');
+  }
+
+  /** Since whoever is to start it read that it should run. */
+  async #wasStopped(name: string): Promise<boolean> {
+    const status = await readStatus(this.#deps.places, name).catch(() => undefined);
+    return this.#ends.has(name) || (status !== undefined && wasEnded(status.status));
   }
 
   /** Whoever takes it up where this process dies in between finds the one or the other configuration, and nothing that runs. */
