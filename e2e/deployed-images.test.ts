@@ -281,6 +281,8 @@ describe.skipIf(!engine.available)(title('a proxy in a container', engine), () =
     expect(await ask(`${address}/mcp`, 'tools/call', { name: 'read', arguments: {} })).toMatchObject({
       result: { content: [{ text: '{"name":"read","given":{}}' }] },
     });
+    // It answers a moment before the start that it is of has ended.
+    await expect.poll(() => pod.said(), { timeout: 60_000 }).toContain('Press Ctrl-C');
     const { code } = await pod.stop(GRACE_SECONDS);
     expect(code, await pod.said()).toBe(0);
   });

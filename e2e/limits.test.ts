@@ -179,7 +179,7 @@ describe.skipIf(!sandbox.available).each(users)(
       const limits = { ...TIGHT, disk: 64 * MIB };
       const [, end] = probed(limits, [['probe/start', BEHIND_MANY], ['outside/ends']]);
       expect(end).toEqual({ exitCode: 137, exceeded: 'disk' });
-    });
+    }, 240_000);
 
     test('fills no disk with its log, which goes on', () => {
       const said = `the end ${'.'.repeat(40)}\n`;

@@ -102,12 +102,27 @@ export async function launch(launching: Launch): Promise<void> {
   await kill(child, places);
   await untilLogged(places, keeper);
   const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ');
-  const { reason, ...next } =
-    said === '' && full ? whyNotWritten(places.directory, 'ENOSPC') : { reason: said };
+  const { reason, ...next } = whyNotBegun(said, full, places.directory);
   throw new SkepError('runtime/start-failed', {
     message: `workload "${spec.name}" could not be started in the sandbox: ${reason || 'bubblewrap gave no reason'}`,
     ...next,
   });
+}
+
+/** Bubblewrap itself could not write down what it had begun. */
+const NOT_NOTED = /(?:^|; )bwrap: [^;]*no space left on device/i;
+
+/**
+ * Why nothing began, for the end of a message, and the next step where that is not what the message names; `said` are the last
+ * lines that were said, `full` whether no block of the disk is free.
+ */
+export function whyNotBegun(
+  said: string,
+  full: boolean,
+  directory: string,
+): { readonly reason: string; readonly hint?: string } {
+  const isForRoom = NOT_NOTED.test(said) || (full && said === '');
+  return isForRoom ? whyNotWritten(directory, 'ENOSPC') : { reason: said };
 }
 
 /** Says nothing any more after a crash of the machine, because nothing runs. */
