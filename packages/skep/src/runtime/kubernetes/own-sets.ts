@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { PortBinding } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
@@ -11,10 +11,6 @@ export const setRef = (name: string): ObjectRef => ({ kind: 'StatefulSet', name 
 
 /** How often a change is tried anew that met another one. */
 export const TRIES = 5;
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
 
 /** The StatefulSets of one Skep, and which descriptions of them are this process's (decision 0402). */
 export class OwnSets {
@@ -100,6 +96,5 @@ export class OwnSets {
 }
 
 function isLoopback(address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && LOOPBACK.check(address, family === 4 ? 'ipv4' : 'ipv6');
+  return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
