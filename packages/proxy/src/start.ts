@@ -21,6 +21,7 @@ import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isLoopback } from './call/loopback.ts';
+import { ownTasks, type OwnTasks } from './steps/own-tasks.ts';
 import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
@@ -133,6 +134,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const ask = askThrough(() => ({ front, part }));
   const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log, ask });
   const open = { signIn, part, limited, token: shownBy(options) };
+  const tasks = signIn && options.backend.kind === 'stdio' ? ownTasks() : undefined;
   const front: Front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
@@ -152,7 +154,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const { scrape } = part;
     const serveAt = handlers(
       { ...options, steps, budgets, clock, log },
-      { front, signIn, pass, toolCounts, scrape, isClosing, limited },
+      { front, signIn, pass, toolCounts, scrape, isClosing, limited, tasks },
     );
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
@@ -175,7 +177,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       pass,
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
-      backendStarted: () => [part.toolsChanged, front.backendStarted].forEach((tell) => tell?.()),
+      backendStarted: () => [part.toolsChanged, tasks?.forget, front.backendStarted].forEach((tell) => tell?.()),
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {
@@ -237,12 +239,13 @@ interface Served {
   readonly scrape: Part['scrape'];
   readonly isClosing: () => boolean;
   readonly limited: Log;
+  readonly tasks: OwnTasks | undefined;
 }
 
 /** Builds the chain, once per entrance out of the same steps; the only place where steps meet their settings. */
 function handlers(
   options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
-  { front, signIn, pass, toolCounts, scrape, isClosing, limited }: Served,
+  { front, signIn, pass, toolCounts, scrape, isClosing, limited, tasks }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
   const shown = shownBy(options);
@@ -255,7 +258,7 @@ function handlers(
     ...(signIn && { 'client-token': signIn.clientToken }),
     'mcp-parser': mcpParser(options.strictVersions === true ? { ...front, revisions: 'known' } : front),
     telemetry: both(countTools(toolCounts, clock), options.steps?.telemetry),
-    transport: unlessGone(front.step),
+    transport: unlessGone(tasks === undefined ? front.step : both(tasks.step, front.step)),
   };
   const answerAside = asides({
     health: () => front.health(),
