@@ -132,9 +132,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const pass = newPass();
   const toolCounts = new ToolCounts();
   const ask = askThrough(() => ({ front, part }));
-  const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log, ask });
+  const { signIn, part, steps, tasks } = await openSteps({ ...options, toolCounts, clock, log, ask });
   const open = { signIn, part, limited, token: shownBy(options) };
-  const tasks = signIn && options.backend.kind === 'stdio' ? ownTasks() : undefined;
   const front: Front = frontOf({
     ...options,
     mode: options.mode ?? 'streamable-http',
@@ -151,10 +150,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
     const isClosing = (): boolean => closed !== undefined;
-    const { scrape } = part;
     const serveAt = handlers(
       { ...options, steps, budgets, clock, log },
-      { front, signIn, pass, toolCounts, scrape, isClosing, limited, tasks },
+      { front, signIn, pass, toolCounts, scrape: part.scrape, isClosing, limited, tasks },
     );
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
@@ -177,7 +175,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       pass,
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
-      backendStarted: () => [part.toolsChanged, tasks?.forget, front.backendStarted].forEach((tell) => tell?.()),
+      backendStarted: () =>
+        [part.toolsChanged, tasks?.forget, front.backendStarted].forEach((tell) => tell?.()),
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {
@@ -206,6 +205,8 @@ interface Opened {
   readonly part: Part;
   /** All that come with settings. */
   readonly steps: OptionalSteps;
+  /** There where clients of one process sign in. */
+  readonly tasks: OwnTasks | undefined;
 }
 
 /** Nothing is loaded that no setting asks for, and nothing is left open when it fails. */
@@ -216,7 +217,8 @@ async function openSteps(options: Opening): Promise<Opened> {
   try {
     const transport = backend.kind === 'http' ? 'streamable-http' : backend.kind;
     const part = await openParts(parts ?? {}, { ...services, transport });
-    return { signIn, part, steps: { ...options.steps, ...part.steps } };
+    const tasks = signIn && transport === 'stdio' ? ownTasks() : undefined;
+    return { signIn, part, steps: { ...options.steps, ...part.steps }, tasks };
   } catch (error) {
     signIn?.close();
     throw error;

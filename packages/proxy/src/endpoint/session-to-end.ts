@@ -5,8 +5,8 @@ interface Owned {
 
 interface Use<S> {
   /** Nobody listens and nobody waits for an answer. */
-  isIdle(session: S): boolean;
-  lastSeen(session: S): number;
+  readonly isIdle: (session: S) => boolean;
+  readonly lastSeen: (session: S) => number;
 }
 
 /**

@@ -179,7 +179,7 @@ describe('a client that has to sign in', () => {
       if (method === 'tools/call') reply(message, { task: { taskId, status: 'working' } });
       else if (method === 'tasks/list')
         reply(message, { tasks: started.map((one) => ({ taskId: one })), nextCursor: 'c' });
-      else if (method.startsWith('tasks/')) reply(message, { taskId, status: 'cancelled' });
+      else if (method?.startsWith('tasks/') === true) reply(message, { taskId, status: 'cancelled' });
       else return undefined;
       return 'handled';
     };

@@ -43,7 +43,8 @@ describe('what the server asks', () => {
     await settled(a);
     const progressOf = (progress: number): Notification =>
       notice('notifications/progress', { progressToken: 'p', progress });
-    for (const taken of [mux.notify(b, progressOf(1)), mux.notify(a, progressOf(2))]) expect(taken).toBe(true);
+    for (const taken of [mux.notify(b, progressOf(1)), mux.notify(a, progressOf(2))])
+      expect(taken).toBe(true);
     mux.notify(a, notice('notifications/progress', { progressToken: 'q', progress: 3 }));
     mux.answer(a, result(1));
     mux.notify(a, progressOf(4));
