@@ -170,6 +170,22 @@ describe('a client that has to sign in', () => {
     expect(await statusFor(bob)).toBe(404);
   });
 
+  test('has a limit of calls that nobody else uses up, in whatever session', async () => {
+    const perUser = { maxTokens: 2, refillMs: 60_000 };
+    const options = { signIn: settings(), clock: manualClock(), parts: { rateLimit: { perUser } } };
+    await using proxy = await runningProxy(scriptedServer(), options);
+    const statusFor = async (who: OutgoingHttpHeaders, more: OutgoingHttpHeaders = {}): Promise<number> =>
+      (await postJson(proxy.url, call, { ...who, ...more })).status;
+    const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+    const session = (await postJson(proxy.url, initializeRequest(), alice)).headers['mcp-session-id'];
+    // The same person with another token, who says to be elsewhere.
+    const again = bearer(await signed(key, { jti: 'another' }));
+    expect(await statusFor(alice)).toBe(200);
+    expect(await statusFor(alice, { 'Mcp-Session-Id': session })).toBe(200);
+    expect(await statusFor(again, { 'X-Forwarded-For': '192.0.2.1' })).toBe(429);
+    for (const status of [200, 200, 429]) expect(await statusFor(bob)).toBe(status);
+  });
+
   test('has tasks of one process that nobody else sees, reads or ends', async () => {
     const started: string[] = [];
     const script: Script = (message, { reply }) => {
