@@ -1,3 +1,5 @@
+import { oldestOfMost } from '../backend/modern/give-way.ts';
+
 /** A session that may have to give way to a new one. */
 interface Owned {
   readonly principal: string;
@@ -19,7 +21,8 @@ export function sessionToEnd<S extends Owned>(
   { isIdle, lastSeen }: Use<S>,
 ): S | undefined {
   const all = [...sessions];
-  const most = holderOfMost(all, principal);
+  // Whoever comes has one more with it.
+  const most = oldestOfMost<Owned>([{ principal }, ...all], (one) => one.principal)?.principal;
   let found: S | undefined;
   for (const session of all) {
     if (session.principal !== most || (most === principal && !isIdle(session))) continue;
@@ -28,13 +31,4 @@ export function sessionToEnd<S extends Owned>(
     if (found === undefined || isBetter(found)) found = session;
   }
   return found;
-}
-
-/** `principal` itself, unless somebody has more. */
-function holderOfMost(sessions: readonly Owned[], principal: string): string {
-  const counts = new Map<string, number>([[principal, 0]]);
-  for (const { principal: owner } of sessions) counts.set(owner, (counts.get(owner) ?? 0) + 1);
-  let most = principal;
-  for (const [owner, count] of counts) if (count > (counts.get(most) ?? 0)) most = owner;
-  return most;
 }
