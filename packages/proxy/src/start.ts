@@ -21,6 +21,7 @@ import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isLoopback } from './call/loopback.ts';
+import { ownTasks, type OwnTasks } from './steps/own-tasks.ts';
 import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
@@ -131,7 +132,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const pass = newPass();
   const toolCounts = new ToolCounts();
   const ask = askThrough(() => ({ front, part }));
-  const { signIn, part, steps } = await openSteps({ ...options, toolCounts, clock, log, ask });
+  const { signIn, part, steps, tasks } = await openSteps({ ...options, toolCounts, clock, log, ask });
   const open = { signIn, part, limited, token: shownBy(options) };
   const front: Front = frontOf({
     ...options,
@@ -149,10 +150,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
     const isClosing = (): boolean => closed !== undefined;
-    const { scrape } = part;
     const serveAt = handlers(
       { ...options, steps, budgets, clock, log },
-      { front, signIn, pass, toolCounts, scrape, isClosing, limited },
+      { front, signIn, pass, toolCounts, scrape: part.scrape, isClosing, limited, tasks },
     );
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
@@ -175,7 +175,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       pass,
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
-      backendStarted: () => [part.toolsChanged, front.backendStarted].forEach((tell) => tell?.()),
+      backendStarted: () =>
+        [part.toolsChanged, tasks?.forget, front.backendStarted].forEach((tell) => tell?.()),
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {
@@ -204,6 +205,8 @@ interface Opened {
   readonly part: Part;
   /** All that come with settings. */
   readonly steps: OptionalSteps;
+  /** There where clients of one process sign in. */
+  readonly tasks: OwnTasks | undefined;
 }
 
 /** Nothing is loaded that no setting asks for, and nothing is left open when it fails. */
@@ -214,7 +217,8 @@ async function openSteps(options: Opening): Promise<Opened> {
   try {
     const transport = backend.kind === 'http' ? 'streamable-http' : backend.kind;
     const part = await openParts(parts ?? {}, { ...services, transport });
-    return { signIn, part, steps: { ...options.steps, ...part.steps } };
+    const tasks = signIn && transport === 'stdio' ? ownTasks() : undefined;
+    return { signIn, part, steps: { ...options.steps, ...part.steps }, tasks };
   } catch (error) {
     signIn?.close();
     throw error;
@@ -237,12 +241,13 @@ interface Served {
   readonly scrape: Part['scrape'];
   readonly isClosing: () => boolean;
   readonly limited: Log;
+  readonly tasks: OwnTasks | undefined;
 }
 
 /** Builds the chain, once per entrance out of the same steps; the only place where steps meet their settings. */
 function handlers(
   options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
-  { front, signIn, pass, toolCounts, scrape, isClosing, limited }: Served,
+  { front, signIn, pass, toolCounts, scrape, isClosing, limited, tasks }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
   const shown = shownBy(options);
@@ -255,7 +260,7 @@ function handlers(
     ...(signIn && { 'client-token': signIn.clientToken }),
     'mcp-parser': mcpParser(options.strictVersions === true ? { ...front, revisions: 'known' } : front),
     telemetry: both(countTools(toolCounts, clock), options.steps?.telemetry),
-    transport: unlessGone(front.step),
+    transport: unlessGone(tasks === undefined ? front.step : both(tasks.step, front.step)),
   };
   const answerAside = asides({
     health: () => front.health(),

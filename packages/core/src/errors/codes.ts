@@ -280,6 +280,7 @@ export const CODES = {
   'proxy/era-method': row(404, 'Method not found', 'leave out what MCP 2026-07-28 took away, or initialize', -32601),
   'proxy/era-version': row(400, 'Unsupported protocol version', 'use a version of data.supported', -32022),
   'proxy/params-ambiguous': row(400, 'params has a name that servers may take for another', 'write names in params as MCP has them, each once', -32602),
+  'proxy/task-unknown': row(200, 'task not found', 'ask after a task that you started', -32602),
   'proxy/tool-unnamed': row(400, 'the name of the tool is missing', 'name the tool in params.name', -32602),
   'proxy/tool-unknown': row(200, 'tool not found', 'call a tool that tools/list names', -32602),
   'proxy/era-params': row(400, 'Protocol version or client capabilities missing in _meta', 'send protocolVersion and clientCapabilities in _meta', -32602),

@@ -92,6 +92,8 @@ export interface Peer {
   readonly kind: 'session' | 'one-off' | 'call' | 'errand' | 'listener' | 'proxy';
   /** Of a call, an errand or a listener, whose it is: a principal. */
   readonly key: string;
+  /** Whose session it is; absent where it has none. */
+  readonly principal?: string | undefined;
   readonly listener: Listener | undefined;
   /** What it can be asked; a server believes all clients to be able to do everything. */
   readonly abilities: ReadonlySet<Ability>;

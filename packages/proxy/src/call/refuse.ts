@@ -37,8 +37,11 @@ export function rpcFailure(code: Code, details: RefusalDetails = {}): RpcFailure
 
 /** Answers with the status and the body that the row of `code` prescribes: JSON-RPC if it has such a code, else text. */
 export function refuse(res: ServerResponse, code: Code, details: RefusalDetails = {}): void {
-  if (res.headersSent || res.destroyed) return;
+  if (res.headersSent) return;
   const row: CodeRow = CODES[code];
+  // Nobody hears it, but whoever watches the call tells it (watch-call.ts).
+  res.statusCode = row.httpStatus;
+  if (res.destroyed) return;
   const inRpc = row.rpcCode !== undefined;
   const body = inRpc ? errorText(details.id, rpcFailure(code, details)) : (details.message ?? row.title);
   res.writeHead(row.httpStatus, {

@@ -8,6 +8,8 @@ import { SentBody } from './sent-body.ts';
 export interface CallEnd {
   /** Undefined where the response did not come to its end. */
   readonly status: number | undefined;
+  /** The status of a refusal whose client had left before it. */
+  readonly unheard: number | undefined;
   /** Undefined where there was none, or none that could be read. */
   readonly answer: Response | undefined;
   /** The body of an answer with a status of 400 or more. */
@@ -36,6 +38,7 @@ export class WatchedCall {
   #answer: Response | undefined;
   #answeredAt: number | undefined;
   #status: number | undefined;
+  #unheard: number | undefined;
   #overAt: number | undefined;
 
   constructor(call: Call, clock: Clock) {
@@ -48,7 +51,8 @@ export class WatchedCall {
   }
 
   /** The steps are through with the call, which is not kept; `ended` is called once, possibly at once. */
-  settle({ isAnsweredElsewhere }: Call, ended: (end: CallEnd) => void): void {
+  settle({ isAnsweredElsewhere, res }: Call, ended: (end: CallEnd) => void): void {
+    if (res.destroyed && !res.headersSent && res.statusCode >= 400) this.#unheard = res.statusCode;
     this.#isAnsweredElsewhere = isAnsweredElsewhere;
     this.#ended = ended;
     this.#tellIfKnown();
@@ -77,7 +81,7 @@ export class WatchedCall {
     this.#ended = undefined;
     const { bytes, refusal } = this.#sent;
     const ms = (this.#answeredAt ?? overAt) - this.#begun;
-    tell({ status: this.#status, answer: this.#answer, refusal, bytes, ms });
+    tell({ status: this.#status, unheard: this.#unheard, answer: this.#answer, refusal, bytes, ms });
   }
 }
 

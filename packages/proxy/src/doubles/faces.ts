@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Backend } from '../backend/backend.ts';
 import type { Step } from '../call/chain.ts';
 import type { ProxyOptions } from '../start.ts';
-import { ask, openStream, type Answer } from './http-client.ts';
+import { ask, openStream, type Answer, type Stream } from './http-client.ts';
 import { initializeRequest, newSession, runningProxy, type RunningProxy } from './running-proxy.ts';
 import { scriptedHttpServer } from './scripted-http-server.ts';
 import { scriptedServer, type Script, type ScriptedServer } from './scripted-server.ts';
@@ -126,6 +126,14 @@ async function clientOfHttp({ url }: RunningProxy, own: OutgoingHttpHeaders): Pr
   };
 }
 
+/** The next that is said to this client alone: that lists have changed is for everybody, at any time. */
+async function nextOwn(stream: Stream): Promise<string> {
+  for (;;) {
+    const text = (await stream.next())?.data ?? '';
+    if (!/^\{"jsonrpc":"2\.0","method":"notifications\/\w+\/list_changed"\}$/u.test(text)) return text;
+  }
+}
+
 async function clientOfSse(proxy: RunningProxy, headers: OutgoingHttpHeaders): Promise<FaceClient> {
   const stream = await openStream(proxy.url, {
     method: 'GET',
@@ -137,7 +145,7 @@ async function clientOfSse(proxy: RunningProxy, headers: OutgoingHttpHeaders): P
     const isAnswered =
       answer.status === 202 && /"id"\s*:/u.test(String(body)) && /"method"/u.test(String(body));
     if (!isAnswered) return { ...answer, isOnStream: false };
-    return { ...answer, text: (await stream.next())?.data ?? '', isOnStream: true };
+    return { ...answer, text: await nextOwn(stream), isOnStream: true };
   };
   await send(JSON.stringify(initializeRequest('init')));
   await send('{"jsonrpc":"2.0","method":"notifications/initialized"}');

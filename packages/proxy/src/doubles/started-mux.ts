@@ -44,6 +44,7 @@ const ALL_ABILITIES = abilitiesOf(
 export class Client implements Peer {
   readonly kind = 'session';
   readonly key: string;
+  principal: string | undefined;
   logLevel: string | undefined;
   unanswered = 0;
   abilities: Peer['abilities'] = ALL_ABILITIES;

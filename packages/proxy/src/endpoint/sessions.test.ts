@@ -79,6 +79,19 @@ test('when there are too many, the longest idle one gives way', () => {
   expect(left).toEqual([second.key]);
 });
 
+test('whoever begins many sessions drives out nobody but themselves', () => {
+  const { clock, left, all, create } = sessions();
+  const mine = create('me');
+  clock.pass(1);
+  while (all.size < 4096) create('you').unanswered = 1;
+  const opening = { version: '2025-11-25', abilities: new Set<never>() };
+  expect(all.create({ ...opening, principal: 'you' })).toBeUndefined();
+  expect(left).toEqual([]);
+  const another = create('me');
+  expect([mine, another].map(({ key }) => all.find(key, 'me') !== undefined)).toEqual([true, true]);
+  expect(left).toHaveLength(1);
+});
+
 test('ending twice is ending once', () => {
   const { left, all, create } = sessions();
   const session = create();

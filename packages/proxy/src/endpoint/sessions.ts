@@ -5,9 +5,10 @@ import type { Ability } from '../message/client-abilities.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { opensWithEmptyEvent } from '../message/protocol-version.ts';
 import { ReplayBuffer, type ReplayBudget } from './replay.ts';
+import { sessionToEnd } from './session-to-end.ts';
 import { EventStream, type Resumable } from './stream.ts';
 
-/** More sessions than this are not kept; the longest idle one gives way. */
+/** More sessions than this are not kept; one gives way (session-to-end.ts). */
 const MAX_SESSIONS = 4096;
 
 /** What is known of a client when its session begins. */
@@ -118,7 +119,7 @@ export class Sessions {
 
   /** Called when an initialize has succeeded, never before. Undefined when all sessions there may be are in use. */
   create(opening: Opening): Session | undefined {
-    if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom()) return undefined;
+    if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom(opening.principal)) return undefined;
     const session = new Session({
       ...opening,
       clock: this.#options.clock,
@@ -175,14 +176,12 @@ export class Sessions {
     return session.listener?.live !== true && session.unanswered === 0;
   }
 
-  #makeRoom(): boolean {
-    let idle: Session | undefined;
-    for (const session of this.#sessions.values()) {
-      if (!this.#isIdle(session)) continue;
-      if (idle === undefined || session.lastSeen < idle.lastSeen) idle = session;
-    }
-    if (idle === undefined) return false;
-    this.end(idle);
-    return true;
+  #makeRoom(principal: string): boolean {
+    const over = sessionToEnd(this.#sessions.values(), principal, {
+      isIdle: (session) => this.#isIdle(session),
+      lastSeen: (session) => session.lastSeen,
+    });
+    if (over !== undefined) this.end(over);
+    return over !== undefined;
   }
 }

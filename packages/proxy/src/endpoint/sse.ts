@@ -24,11 +24,12 @@ import { bodyOf, sharedBodyOf } from './event.ts';
 import type { Face } from './face.ts';
 import { held } from './held.ts';
 import { principalOf } from '../call/principal.ts';
+import { sessionToEnd } from './session-to-end.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 
 const MESSAGES_PATH = '/messages';
-/** Each is an open connection; more than this are refused. */
+/** Each is an open connection; of more than this one gives way to whoever has fewer (session-to-end.ts). */
 const MAX_SESSIONS = 4096;
 
 interface SseOptions extends AddressSettings {
@@ -93,7 +94,8 @@ export class Sse implements Face {
       refuse(res, 'proxy/not-acceptable');
       return;
     }
-    if (this.#sessions.size >= MAX_SESSIONS) {
+    const principal = principalOf(identity);
+    if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom(principal)) {
       refuse(res, 'proxy/session-limit');
       return;
     }
@@ -102,7 +104,7 @@ export class Sse implements Face {
     const session: SseSession = {
       kind: 'session',
       key: randomUUID(),
-      principal: principalOf(identity),
+      principal,
       socket,
       abilities: new Set(),
       logLevel: undefined,
@@ -122,6 +124,14 @@ export class Sse implements Face {
     socket.onClose(() => this.#end(session));
     socket.start(`event: endpoint\ndata: ${this.#endpointOf(call, session)}\n\n`);
     backend.listens(session);
+  }
+
+  /** Each is in use, and they are in the order in which they were opened. */
+  #makeRoom(principal: string): boolean {
+    const use = { isIdle: () => false, lastSeen: () => 0 };
+    const over = sessionToEnd(this.#sessions.values(), principal, use);
+    if (over !== undefined) this.#end(over);
+    return over !== undefined;
   }
 
   #endpointOf(call: Call, { key }: SseSession): string {

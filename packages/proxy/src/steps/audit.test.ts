@@ -10,7 +10,10 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
 import { askModern, modernRequest, modernScript } from '../doubles/modern.ts';
+import type { Step } from '../call/chain.ts';
+import { refuse } from '../call/refuse.ts';
 import { META } from '../message/envelope.ts';
+import { idOf } from '../message/json-rpc.ts';
 import { initializeRequest, newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
@@ -230,6 +233,28 @@ describe('a call', () => {
     expect(last).toMatchObject({
       type: 'mcp_tool_call',
       outcome: 'failure',
+      metadata: { extra: { incomplete: true } },
+    });
+  });
+
+  test('that is refused when its client has left is denied all the same', async () => {
+    const leaving = Promise.withResolvers<void>();
+    const authorization: Step = async ({ res, incoming }) => {
+      const gone = once(res, 'close');
+      leaving.resolve();
+      await gone;
+      refuse(res, 'proxy/unauthorized', { id: incoming && idOf(incoming.message) });
+    };
+    await using it = await audited(scriptedServer(), {}, { steps: { authorization } });
+    const headers = { 'Content-Type': 'application/json', Accept: 'application/json' };
+    const client = request(it.proxy.url, { method: 'POST', headers, agent: false });
+    client.on('error', () => {}).end(JSON.stringify(call('wipe')));
+    await leaving.promise;
+    client.destroy();
+    expect((await it.events(1))[0]).toMatchObject({
+      type: 'mcp_tool_call',
+      outcome: 'denied',
+      target: { name: 'wipe' },
       metadata: { extra: { incomplete: true } },
     });
   });

@@ -47,12 +47,12 @@ interface Auditing {
 
 function record(facts: CallFacts, end: CallEnd, { settings, audit, component }: Auditing): void {
   const { transport, request, requestTruncated, ...shown } = facts;
-  const { status, bytes, ms } = end;
+  const { status, unheard, bytes, ms } = end;
   const { error, data } = heardOf(end, settings);
   const kept = Object.entries({ request, response: data.value }).filter(([, value]) => value !== undefined);
   audit.record({
     ...shown,
-    outcome: outcomeOf(status, error),
+    outcome: outcomeOf(status ?? unheard, error),
     component,
     metadata: {
       extra: {

@@ -13,7 +13,7 @@ import { itemOf, type Item } from './authz/list-items.ts';
 import type { Authorizer, Decide, Question } from './authz/question.ts';
 import { readRules } from './authz/rules.ts';
 import { ServerTools } from './authz/server-tools.ts';
-import { TaskOwners } from './authz/tasks.ts';
+import { TASK_ID, TaskOwners } from './authz/tasks.ts';
 import type { Part, PartServices } from './part.ts';
 
 /** An authorization configuration (docs/behaviour/proxy.md#authorization), as it is written. */
@@ -185,12 +185,6 @@ class Gate {
     return reader;
   }
 }
-
-/** Where the name of a task is, in MCP 2025-11-25 and in the extension of later revisions. */
-const TASK_ID = [
-  ['result', 'task', 'taskId'],
-  ['result', 'taskId'],
-];
 
 /** Who asks. */
 interface Who {

@@ -16,7 +16,7 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
 import { ask, postJson, type Answer } from '../doubles/http-client.ts';
 import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
-import { scriptedServer } from '../doubles/scripted-server.ts';
+import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
 import type { SignInSettings } from './sign-in.ts';
 
 const S = NOW / 1_000;
@@ -57,8 +57,8 @@ interface Setup extends AsyncDisposable {
   readonly calls: () => number;
 }
 
-async function setup(changes: Partial<SignInSettings> = {}): Promise<Setup> {
-  const server = scriptedServer();
+async function setup(changes: Partial<SignInSettings> = {}, script?: Script): Promise<Setup> {
+  const server = scriptedServer(script);
   const signIn = { ...settings(), ...changes };
   const proxy = await runningProxy(server, { signIn, clock: manualClock(), osUser: 'alice' });
   return {
@@ -168,6 +168,53 @@ describe('a client that has to sign in', () => {
       (await postJson(it.proxy.url, call, { ...who, 'Mcp-Session-Id': session })).status;
     expect(await statusFor(alice)).toBe(200);
     expect(await statusFor(bob)).toBe(404);
+  });
+
+  test('has a limit of calls that nobody else uses up, in whatever session', async () => {
+    const perUser = { maxTokens: 2, refillMs: 60_000 };
+    const options = { signIn: settings(), clock: manualClock(), parts: { rateLimit: { perUser } } };
+    await using proxy = await runningProxy(scriptedServer(), options);
+    const statusFor = async (who: OutgoingHttpHeaders, more: OutgoingHttpHeaders = {}): Promise<number> =>
+      (await postJson(proxy.url, call, { ...who, ...more })).status;
+    const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+    const session = (await postJson(proxy.url, initializeRequest(), alice)).headers['mcp-session-id'];
+    // The same person with another token, who says to be elsewhere.
+    const again = bearer(await signed(key, { jti: 'another' }));
+    expect(await statusFor(alice)).toBe(200);
+    expect(await statusFor(alice, { 'Mcp-Session-Id': session })).toBe(200);
+    expect(await statusFor(again, { 'X-Forwarded-For': '192.0.2.1' })).toBe(429);
+    for (const status of [200, 200, 429]) expect(await statusFor(bob)).toBe(status);
+  });
+
+  test('has tasks of one process that nobody else sees, reads or ends', async () => {
+    const started: string[] = [];
+    const script: Script = (message, { reply }) => {
+      const { method, params } = message;
+      const taskId = method === 'tools/call' ? `task-${started.length + 1}` : String(params?.['taskId']);
+      if (method === 'tools/call') started.push(taskId);
+      if (method === 'tools/call') reply(message, { task: { taskId, status: 'working' } });
+      else if (method === 'tasks/list')
+        reply(message, { tasks: started.map((one) => ({ taskId: one })), nextCursor: 'c' });
+      else if (method?.startsWith('tasks/') === true) reply(message, { taskId, status: 'cancelled' });
+      else return undefined;
+      return 'handled';
+    };
+    await using it = await setup({}, script);
+    const ask = async (who: OutgoingHttpHeaders, method: string, params: object = {}): Promise<unknown> => {
+      const session = (await postJson(it.proxy.url, initializeRequest(), who)).headers['mcp-session-id'];
+      const headers = { ...who, Accept: 'application/json', 'Mcp-Session-Id': session };
+      return JSON.parse((await postJson(it.proxy.url, { ...call, method, params }, headers)).text);
+    };
+    const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+    for (const who of [alice, bob]) await ask(who, 'tools/call', { name: 'x', task: {} });
+    for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) {
+      expect(await ask(alice, method, { taskId: 'task-1' }), method).toHaveProperty('result');
+      for (const taskId of ['task-1', 'task-3', undefined])
+        expect(await ask(bob, method, { taskId }), method).toMatchObject({ id: 1, error: { code: -32602 } });
+    }
+    expect(await ask(bob, 'tasks/list')).toMatchObject({
+      result: { tasks: [{ taskId: 'task-2' }], nextCursor: 'c' },
+    });
   });
 
   test('is not whoever hosts the proxy, whose pass nobody can guess', async () => {

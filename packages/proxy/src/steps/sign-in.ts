@@ -193,8 +193,10 @@ interface Refused {
 }
 
 function answer(res: ServerResponse, code: Code, { error, description, challenge }: Refused): void {
-  if (res.headersSent || res.destroyed) return;
+  if (res.headersSent) return;
   const row: CodeRow = CODES[code];
+  res.statusCode = row.httpStatus;
+  if (res.destroyed) return;
   const body = JSON.stringify({ error, error_description: description });
   res
     .writeHead(row.httpStatus, {

@@ -6,7 +6,7 @@ import type { Call, Credentials } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import type { Part, PartServices } from './part.ts';
-import { FORWARDED, HOP_BY_HOP } from '../backend/http/hop-headers.ts';
+import { HOP_BY_HOP } from '../backend/http/hop-headers.ts';
 
 /** How a client's token becomes one for the server (docs/behaviour/proxy.md#token-exchange). */
 export interface TokenExchangeSettings extends ExchangeSettings {
@@ -29,16 +29,21 @@ const MAX_NAME_CHARACTERS = 256;
 /** What the connection, the proxy or MCP itself says with them. */
 const TAKEN = new Set([
   ...HOP_BY_HOP,
-  ...FORWARDED,
   'content-length',
   'content-type',
   'expect',
+  'forwarded',
   'host',
   'last-event-id',
   'mcp-method',
   'mcp-name',
   'mcp-protocol-version',
   'mcp-session-id',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-proto',
   'x-real-ip',
 ]);
 

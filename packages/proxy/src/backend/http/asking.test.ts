@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ask, openStream, postJson } from '../../doubles/http-client.ts';
@@ -78,6 +81,26 @@ describe('a server of HTTP that never answers', () => {
     expect((await asked).status).toBe(504);
     expect(server.received.map(({ method }) => method)).toEqual(['initialize']);
   });
+});
+
+test.each([400, 404])('a refusal (%i) that does not end has its client told, too', async (status) => {
+  const server = createServer((_req, res) => void res.writeHead(status).write('{"jsonrpc":')).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const backend = { kind: 'http', target: new URL(`http://127.0.0.1:${port}`) } as const;
+  const clock = manualClock();
+  await using proxy = await runningProxy({ backend }, { requestTimeoutMs: TIMEOUT_MS, clock });
+  const asked = postJson(proxy.url, initializeRequest());
+  // The limit of the handshake itself is over with the head of its answer.
+  await expect.poll(() => clock.nextIn, { timeout: 20_000 }).toBe(TIMEOUT_MS);
+  clock.pass(TIMEOUT_MS);
+  const answer = await asked;
+  expect([answer.status, JSON.parse(answer.text)]).toMatchObject([504, { error: late.error }]);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 });
 
 describe('a server of HTTP takes its time', () => {

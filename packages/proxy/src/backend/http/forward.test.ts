@@ -57,6 +57,9 @@ describe('a backend that speaks HTTP itself', () => {
         'Content-Type': 'application/json',
         'X-Forwarded-For': '6.6.6.6',
         Forwarded: 'for=6.6.6.6',
+        'X-Forwarded-User': 'root',
+        'X-Forwarded-Client-Cert': 'Subject="CN=root"',
+        'X-Real-IP': '6.6.6.6',
         Connection: 'close, X-Drop',
         'X-Drop': '1',
         'Mcp-Param-City': 'x',
@@ -71,7 +74,8 @@ describe('a backend that speaks HTTP itself', () => {
       'x-forwarded-proto': 'http',
       'mcp-param-city': 'x',
     });
-    for (const name of ['forwarded', 'x-drop']) expect(seen?.headers[name]).toBeUndefined();
+    for (const name of 'forwarded x-forwarded-user x-forwarded-client-cert x-real-ip x-drop'.split(' '))
+      expect(seen?.headers[name]).toBeUndefined();
     expect(answer.headers).toMatchObject({ 'x-own': 'yes' });
     for (const name of ['access-control-allow-origin', 'x-hop']) expect(answer.headers[name]).toBeUndefined();
   });

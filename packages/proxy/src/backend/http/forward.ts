@@ -237,9 +237,12 @@ export class Forward implements Front {
     return session === undefined || this.#owners.isOpenTo(session, principal);
   }
 
+  /** Nothing of the answer goes to the client before its body is read, so that has a limit, too. */
   async #mayBeRefused(reply: IncomingMessage, pending: Pending): Promise<void> {
+    const { clock, requestTimeoutMs } = this.#options;
+    const limit = clock.after(requestTimeoutMs, () => reply.destroy(new SkepError('proxy/timeout')));
     try {
-      const { isRefusal, body } = await readRefusal(reply);
+      const { isRefusal, body } = await readRefusal(reply).finally(() => limit.cancel());
       const isDone = isRefusal && (await pending.refused?.());
       if (isDone !== true) this.#relay(reply, pending, body);
     } catch (error) {

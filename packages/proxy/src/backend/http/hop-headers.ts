@@ -15,15 +15,15 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 
-/** Set by the proxy itself, whatever the client claims. */
-export const FORWARDED: ReadonlySet<string> = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-proto',
-]);
+/** True for what a proxy says of its client, whatever it is: who it is, for one. No client gets to claim it. */
+function isForwarded(name: string): boolean {
+  return name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip';
+}
+
+/** The proxy decides itself what pages of other origins may read. */
+function isCors(name: string): boolean {
+  return name.startsWith('access-control-');
+}
 
 /** What nearly all connections name, and is dropped anyway. */
 const USUAL = new Set(['keep-alive', 'close']);
@@ -31,7 +31,7 @@ const USUAL = new Set(['keep-alive', 'close']);
 function kept(
   headers: IncomingHttpHeaders,
   dropped: ReadonlySet<string>,
-  cors: 'with' | 'without',
+  isOurs: (name: string) => boolean,
 ): OutgoingHttpHeaders {
   const { connection } = headers;
   const named =
@@ -41,8 +41,7 @@ function kept(
   const passed: OutgoingHttpHeaders = {};
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (value === undefined || dropped.has(name) || named?.has(name)) continue;
-    if (cors === 'without' && name.startsWith('access-control-')) continue;
+    if (value === undefined || dropped.has(name) || named?.has(name) || isOurs(name)) continue;
     passed[name] = value;
   }
   return passed;
@@ -53,7 +52,7 @@ const OWN_TO_CLIENTS = new Set(['authorization', 'cookie', 'origin', 'referer'])
 /** What a server elsewhere says of its own address would send clients past the proxy. */
 const OWN_TO_REMOTES = new Set(['alt-svc', 'set-cookie', 'strict-transport-security', 'www-authenticate']);
 
-const OF_CLIENTS = new Set([...HOP_BY_HOP, ...FORWARDED, 'host', 'expect']);
+const OF_CLIENTS = new Set([...HOP_BY_HOP, 'host', 'expect']);
 const OF_CLIENTS_AFAR = new Set([...OF_CLIENTS, ...OWN_TO_CLIENTS]);
 const OF_REMOTES = new Set([...HOP_BY_HOP, ...OWN_TO_REMOTES]);
 
@@ -66,7 +65,7 @@ export function towardsBackend(
   const before = trustProxyHeaders ? headers['x-forwarded-for'] : undefined;
   const client = socket.remoteAddress ?? 'unknown';
   const isFar = remote !== undefined;
-  const passed = kept(headers, isFar ? OF_CLIENTS_AFAR : OF_CLIENTS, 'with');
+  const passed = kept(headers, isFar ? OF_CLIENTS_AFAR : OF_CLIENTS, isForwarded);
   passed['host'] = target.host;
   passed['x-forwarded-for'] = before === undefined ? client : `${String(before)}, ${client}`;
   if (headers.host !== undefined && !isFar) passed['x-forwarded-host'] = headers.host;
@@ -84,7 +83,7 @@ export function towardsClient(
   { remote }: HttpBackend,
   ownVary: unknown,
 ): OutgoingHttpHeaders {
-  const passed = kept(headers, remote === undefined ? HOP_BY_HOP : OF_REMOTES, 'without');
+  const passed = kept(headers, remote === undefined ? HOP_BY_HOP : OF_REMOTES, isCors);
   if (typeof ownVary === 'string')
     passed['vary'] = headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}`;
   return passed;

@@ -3,6 +3,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { describe, expect, test } from 'vitest';
 import {
   call,
+  type Client,
   isCall,
   notice,
   read,
@@ -182,6 +183,23 @@ describe('cancellation and timeouts', () => {
 });
 
 describe('the table of calls in flight', () => {
+  test('by many sessions of one principal leave room for a session of another', async () => {
+    const { server, join, ask } = await started(silent);
+    const sessionOf = (principal: string, name: string): Client =>
+      Object.assign(join(`${principal} ${name}`), { principal });
+    for (const name of ['a', 'b', 'c']) {
+      const session = sessionOf('me', name);
+      for (let n = 0; n < 1024; n += 1) ask(session, call(n));
+    }
+    expect(await ask(sessionOf('me', 'd'), call('one more')).done).toBe('proxy/busy');
+    const other = sessionOf('you', 'a');
+    for (let n = 0; n < 1023; n += 1) ask(other, call(n));
+    const last = ask(other, call('last'));
+    const arrived = await server.heard(({ id }) => id === 4096);
+    server.reply(arrived, { ok: true });
+    expect(await last.done).toContain('"ok":true');
+  });
+
   test('is not filled by one session', async () => {
     const { join, ask } = await started(silent);
     const [greedy, other] = [join('a'), join('b')];

@@ -8,6 +8,8 @@ import type { Peer, Waiter } from '../port.ts';
 const MAX_CALLS = 4096;
 /** No session takes more of them than this, nor a principal without one; clients do send some hundreds at once. */
 const MAX_CALLS_OF_SESSION = MAX_CALLS / 4;
+/** All sessions of one principal leave the rest to others. */
+const MAX_CALLS_OF_SESSIONS = MAX_CALLS - MAX_CALLS_OF_SESSION;
 /** All clients without a session together leave the other half to sessions. */
 const MAX_CALLS_WITHOUT_SESSION = MAX_CALLS / 2;
 
@@ -50,6 +52,8 @@ export class InFlight {
   #oneOffs = 0;
   /** Of calls and listeners, which are as many as their principal wants. */
   readonly #ofPrincipals = new Map<string, number>();
+  /** Of all sessions of a principal. */
+  readonly #ofSessions = new Map<string, number>();
   #last = 0;
 
   constructor(options: InFlightOptions) {
@@ -65,6 +69,9 @@ export class InFlight {
     if (this.#size >= MAX_CALLS) return false;
     if (peer.kind === 'proxy') return true;
     if (isOneOff(peer) && this.#oneOffs >= MAX_CALLS_WITHOUT_SESSION) return false;
+    const { principal } = peer;
+    if (principal !== undefined && (this.#ofSessions.get(principal) ?? 0) >= MAX_CALLS_OF_SESSIONS)
+      return false;
     const own = isOfPrincipal(peer) ? (this.#ofPrincipals.get(peer.key) ?? 0) : peer.unanswered;
     return own < MAX_CALLS_OF_SESSION;
   }
@@ -167,15 +174,20 @@ export class InFlight {
     this.#size += change;
     if (peer.kind !== 'proxy') peer.unanswered += change;
     if (isOneOff(peer)) this.#oneOffs += change;
-    if (!isOfPrincipal(peer)) return;
-    const own = (this.#ofPrincipals.get(peer.key) ?? 0) + change;
-    if (own === 0) this.#ofPrincipals.delete(peer.key);
-    else this.#ofPrincipals.set(peer.key, own);
+    if (peer.principal !== undefined) addTo(this.#ofSessions, peer.principal, change);
+    if (isOfPrincipal(peer)) addTo(this.#ofPrincipals, peer.key, change);
   }
 
   #expire(flight: Flight): void {
     if (flight.holds === 0 && this.take(flight.id) !== undefined) this.#options.onExpired(flight);
   }
+}
+
+/** What is zero is not kept. */
+function addTo(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }
 
 /** Milliseconds. A server is asked once to begin, and may take longer to start than any call of it may. */

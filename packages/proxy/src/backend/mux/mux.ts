@@ -231,6 +231,7 @@ export class Mux implements BackendPort {
     if (message.method === METHODS.initialized)
       return this.#handshake.announce(() => this.#link.write(message.text));
     if (message.method === METHODS.cancelled) return this.#cancel(peer, message);
+    if (message.method === METHODS.progress) return this.#progress(peer, message);
     return this.#link.write(message.text);
   }
 
@@ -311,6 +312,12 @@ export class Mux implements BackendPort {
     };
     if (request.method === METHODS.unsubscribe) this.#subscriptions.unsubscribe(uri, errand);
     else this.#subscriptions.subscribe(uri, errand);
+  }
+
+  /** Servers choose the tokens, so other clients may guess them. */
+  #progress(peer: Peer, message: Notification): boolean {
+    const token = memberAt(message.value, ['params', 'progressToken']);
+    return !this.#serverRequests.awaitsProgress(peer, token) || this.#link.write(message.text);
   }
 
   #cancel(peer: Peer, message: Notification): boolean {

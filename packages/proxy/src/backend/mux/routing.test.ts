@@ -11,7 +11,7 @@ import {
   started,
   TIMEOUT_MS,
 } from '../../doubles/started-mux.ts';
-import type { Message } from '../../message/json-rpc.ts';
+import type { Message, Notification } from '../../message/json-rpc.ts';
 
 describe('what the server asks', () => {
   const sample = '{"jsonrpc":"2.0","id":"srv-1","method":"sampling/createMessage","params":{}}';
@@ -30,6 +30,27 @@ describe('what the server asks', () => {
     expect(await server.heard(({ id }) => id === 'srv-1')).toMatchObject({ result: { mine: true } });
     expect(server.received.filter(({ id }) => id === 'srv-1')).toHaveLength(1);
     expect([a.heard, b.heard]).toEqual([[], []]);
+  });
+
+  test("hears the progress of who was asked, and nobody else's", async () => {
+    const { server, mux, join, ask, settled } = await started(silent);
+    const [a, b] = [join('a'), join('b')];
+    ask(a, call(1));
+    await server.heard(isCall);
+    server.say(
+      '{"jsonrpc":"2.0","id":"srv-1","method":"sampling/createMessage","params":{"_meta":{"progressToken":"p"}}}',
+    );
+    await settled(a);
+    const progressOf = (progress: number): Notification =>
+      notice('notifications/progress', { progressToken: 'p', progress });
+    for (const taken of [mux.notify(b, progressOf(1)), mux.notify(a, progressOf(2))])
+      expect(taken).toBe(true);
+    mux.notify(a, notice('notifications/progress', { progressToken: 'q', progress: 3 }));
+    mux.answer(a, result(1));
+    mux.notify(a, progressOf(4));
+    await settled(b);
+    const told = server.received.filter(({ method }) => method === 'notifications/progress');
+    expect(told.map(({ params }) => params?.['progress'])).toEqual([2]);
   });
 
   test('stops the clock of the call it came from', async () => {

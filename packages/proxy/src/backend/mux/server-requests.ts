@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
-import { withId, type Request } from '../../message/json-rpc.ts';
-import type { Flight } from './in-flight.ts';
+import { memberAt, withId, type Request } from '../../message/json-rpc.ts';
+import { PROGRESS_TOKEN, type Flight } from './in-flight.ts';
 import type { Listener, Peer } from '../port.ts';
 
 /** A person may have to answer, so this is long; the call that waits for it does not run out meanwhile. */
@@ -14,6 +14,8 @@ export interface Asked {
   readonly id: string;
   /** The server's own id, raw JSON text. */
   readonly serverId: string;
+  /** What the server wants its progress told under; undefined where it does not. */
+  readonly progressToken: unknown;
   readonly peer: Peer;
   readonly channel: Pick<Listener, 'send'>;
   /** The call during which the server asked. */
@@ -44,7 +46,8 @@ export class ServerRequests {
       const late = this.remove(id);
       if (late !== undefined) this.#onExpired(late);
     });
-    this.#open.set(id, { id, serverId: request.id, ...target, timer });
+    const progressToken = memberAt(request.value, PROGRESS_TOKEN);
+    this.#open.set(id, { id, serverId: request.id, progressToken, ...target, timer });
     if (target.flight !== undefined) target.flight.holds += 1;
     target.channel.send(withId(request, id));
     return true;
@@ -54,6 +57,12 @@ export class ServerRequests {
   heldBy(peer: Peer, id: string): Asked | undefined {
     const asked = this.#open.get(id);
     return asked?.peer === peer ? asked : undefined;
+  }
+
+  /** True where `peer` holds a request whose progress the server hears under `token`. */
+  awaitsProgress(peer: Peer, token: unknown): boolean {
+    if (token === undefined) return false;
+    return [...this.#open.values()].some((asked) => asked.peer === peer && asked.progressToken === token);
   }
 
   /** The open request that the server knows as `serverId`. */

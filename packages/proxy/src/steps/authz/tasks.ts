@@ -4,6 +4,12 @@ import { LRUCache } from 'lru-cache';
 const MAX_TASKS = 10_000;
 const MAX_ID_CHARACTERS = 1024;
 
+/** Where an answer has the name of a task, in MCP 2025-11-25 and in the extension of later revisions. */
+export const TASK_ID = [
+  ['result', 'task', 'taskId'],
+  ['result', 'taskId'],
+];
+
 /** Who started which task: nobody else asks after it. */
 export class TaskOwners {
   readonly #owners = new LRUCache<string, true>({ max: MAX_TASKS });
@@ -11,6 +17,10 @@ export class TaskOwners {
   claim(taskId: unknown, principal: string): void {
     if (typeof taskId === 'string' && taskId.length <= MAX_ID_CHARACTERS)
       this.#owners.set(keyOf(taskId, principal), true);
+  }
+
+  forget(): void {
+    this.#owners.clear();
   }
 
   owns(taskId: unknown, principal: string): boolean {

@@ -3,7 +3,7 @@ import { errorOf, resultOf, type Response } from '../../message/json-rpc.ts';
 import { errorLabel } from './attributes.ts';
 
 const labelOf = (status: number | undefined, answer?: Response): string | undefined =>
-  errorLabel({ status, answer, refusal: undefined, bytes: 0, ms: 0 });
+  errorLabel({ status, unheard: undefined, answer, refusal: undefined, bytes: 0, ms: 0 });
 
 test.each([-32_700, -32_603, -32_000, 403])('the code %d has a label of its own', (code) => {
   expect(labelOf(200, errorOf('1', { code, message: 'x' }))).toBe(String(code));
