@@ -185,7 +185,10 @@ interface StatusWriter {
 }
 
 /** Times of an earlier status of the same workload are kept: `created_at` always, `started_at` while it runs. */
-export function openStatusRecord(name: string, { places, clock, self, foreground = false }: StatusWriter): StatusRecord {
+export function openStatusRecord(
+  name: string,
+  { places, clock, self, foreground = false }: StatusWriter,
+): StatusRecord {
   let last: Promise<void> = Promise.resolve();
 
   async function write(status: StatusWord, context: string | undefined): Promise<void> {
