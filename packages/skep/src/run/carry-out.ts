@@ -57,7 +57,11 @@ export async function carryOut(plan: Plan, context: Context, progress = progress
 async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   const { name, rename, runtime, foreground, learning } = plan;
   const { context, progress } = work;
-  const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
+  const claimed = await claimName(name, runtime, context, {
+    rename,
+    group: groupOf(plan),
+    ...(foreground && { again: plan.wanted }),
+  });
   await holding(claimed, name, work, async () => {
     const [kept, keeper] = [await dataText(context.places, name), await readKeeper(context.places, name)];
     const ahead = makeAhead(plan, work);

@@ -4,28 +4,38 @@ import { unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { makeDirectory } from '@skep/core/files/make-directory.ts';
 import type { Places } from '@skep/core/files/places.ts';
+import { silentLog } from '@skep/core/log/log.ts';
 import { writeFailure } from '@skep/core/files/write-failure.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { findRunConfig, savedNames } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { keeperOf } from '../supervisor/kept-data.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
+import type { Wanted } from '../supervisor/policy.ts';
 import { ensureOwn } from '../supervisor/private-directory.ts';
-import { readStatus } from '../supervisor/state.ts';
+import { hostOf, readStatus, type WorkloadStatus } from '../supervisor/state.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import { lockName } from '../workloads/name-lock.ts';
+
+interface Claim {
+  /** How the person gives it another name. */
+  readonly rename?: string;
+  readonly group?: string;
+  /** What a run in the foreground is of: what it left when it was killed is its own. */
+  readonly again?: Wanted;
+}
 
 /**
  * Makes a name this command's own until the lock is released, so that two runs of one name cannot both find it free.
  * Fails with `run/name-taken` when a workload has it. What is left of a failed or killed run of that name is removed,
- * so that a run can be repeated (docs/behaviour/run.md#taken-names), unless that was in another group. `rename` says how
- * the person gives it another name.
+ * so that a run can be repeated (docs/behaviour/run.md#taken-names), unless that was in another group.
  */
 export async function claimName(
   name: string,
   runtime: Runtime,
   context: Context,
-  { rename = 'choose another --name', group }: { readonly rename?: string; readonly group?: string } = {},
+  { rename = 'choose another --name', group, again }: Claim = {},
 ): Promise<Lock> {
   const { places, uid, signal } = context;
   await checkPlaces(places, uid);
@@ -33,17 +43,42 @@ export async function claimName(
   if (!lock) throw taken(name, rename);
   try {
     const status = await readStatus(places, name);
-    if (status !== undefined && status.status !== 'error') throw taken(name, rename);
+    const killed = again !== undefined && (await isLeftOf(again, status, context));
+    if (status !== undefined && status.status !== 'error' && !killed) throw taken(name, rename);
     // A saved configuration alone is what a command that was killed left.
     const left = status !== undefined || (await savedNames(places)).includes(name);
     if (left) await refuseOtherGroup(name, group, context, rename);
-    if (left) await new SupervisorClient(context).remove(name, { signal });
+    if (killed) await removeHere(name, context);
+    else if (left) await new SupervisorClient(context).remove(name, { signal });
     await inspectOwn(name, { runtime, owner: ownerOf(places.stateDir) });
     return lock;
   } catch (error) {
     lock.release();
     throw error;
   }
+}
+
+/**
+ * True for what the same command in the foreground has left, of the same server whatever its version: it would have removed
+ * that, had it not been killed. Whoever runs it as the process of a container or service starts it again so. One that a
+ * supervisor has taken up meanwhile is the supervisor's.
+ */
+async function isLeftOf(
+  again: Wanted,
+  status: WorkloadStatus | undefined,
+  { places, isAlive }: Context,
+): Promise<boolean> {
+  if (status?.foreground !== true || hostOf(status, isAlive) !== undefined) return false;
+  const saved = await findRunConfig(places, again.name);
+  if (saved === undefined) return false;
+  // An address has no version.
+  return saved.remote_url === undefined ? keeperOf(saved) === keeperOf(again) : saved.image === again.image;
+}
+
+/** Without a supervisor, which would take it up before it removes it. */
+async function removeHere(name: string, context: Context): Promise<void> {
+  const { openHost } = await import('../cli/open-host.ts');
+  await openHost(context, silentLog, { foreground: true }).remove(name);
 }
 
 /** A run that is repeated may not take a failed workload out of the group it was put into. */

@@ -35,7 +35,7 @@ export async function hostHere(
   const { terminal, signal, places, uid } = context;
   refuseForeign(places, uid);
   const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
-  const host = openHost(context, log);
+  const host = openHost(context, log, { foreground: true });
   const progress = openProgress(terminal);
   const ending = new AbortController();
   // What it sees of a workload that learns, no other object knows.

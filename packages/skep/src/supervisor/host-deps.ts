@@ -16,6 +16,8 @@ export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status' | 'se
   /** The same for a command that has just made sure of it. */
   readonly connectRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   readonly self: ProcessIdentity;
+  /** This process is a command that removes what it hosts when it ends. */
+  readonly foreground?: boolean;
   readonly isAlive: (process: ProcessIdentity) => boolean;
   /** Asks a process to end (SIGTERM). */
   readonly terminate: (pid: number) => void;

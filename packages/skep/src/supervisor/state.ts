@@ -5,6 +5,7 @@ import { atomicWrite, removeFile, type AtomicWriteOptions } from '@skep/core/fil
 import type { Places } from '@skep/core/files/places.ts';
 import { readJsonAtOnce } from '@skep/core/files/read-at-once.ts';
 import {
+  bool,
   members,
   oneOf,
   optional,
@@ -46,6 +47,8 @@ const statusShape = members({
   process_id: wholeNumber(0),
   /** Start time of that process, so that a reused pid is not taken for it. */
   process_started: withDefault(text, ''),
+  /** That process is a command which removes the workload when it ends. */
+  foreground: optional(bool),
 });
 /** One workload's status file (docs/behaviour/run.md#status). */
 export type WorkloadStatus = ShapeType<typeof statusShape>;
@@ -177,10 +180,15 @@ interface StatusWriter {
   readonly places: Places;
   readonly clock: Clock;
   readonly self: ProcessIdentity;
+  /** What it hosts ends with it. */
+  readonly foreground?: boolean;
 }
 
 /** Times of an earlier status of the same workload are kept: `created_at` always, `started_at` while it runs. */
-export function openStatusRecord(name: string, { places, clock, self }: StatusWriter): StatusRecord {
+export function openStatusRecord(
+  name: string,
+  { places, clock, self, foreground = false }: StatusWriter,
+): StatusRecord {
   let last: Promise<void> = Promise.resolve();
 
   async function write(status: StatusWord, context: string | undefined): Promise<void> {
@@ -197,6 +205,7 @@ export function openStatusRecord(name: string, { places, clock, self }: StatusWr
       ...(status === 'running' ? { started_at: since ?? now } : {}),
       process_id: hosting ? self.pid : 0,
       process_started: hosting ? self.started : '',
+      ...(hosting && foreground ? { foreground } : {}),
     };
     // After a crash of the machine both mean that it should run, and somebody waits for this one.
     const isSame = before !== undefined && shouldRun(before.status) && shouldRun(status);
