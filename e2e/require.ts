@@ -27,7 +27,8 @@ export type ComponentName =
   | 'kubernetes'
   | 'shared-data'
   | 'postgres'
-  | 'postgres-debian';
+  | 'postgres-debian'
+  | 'redis';
 
 export interface Component {
   readonly name: ComponentName;
@@ -91,6 +92,7 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     if (bin.error) return 'bubblewrap is not installed';
     return bin.status === 0 ? '' : `bubblewrap cannot start: ${bin.stderr.trim()}`;
   },
+  redis: () => (spawnSync('redis-server', ['--version']).error ? 'redis-server is not installed' : ''),
   slirp() {
     const found = spawnSync('slirp4netns', ['--version']);
     if (found.error) return 'slirp4netns is not installed';
