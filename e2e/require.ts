@@ -29,7 +29,8 @@ export type ComponentName =
   | 'helm'
   | 'shared-data'
   | 'postgres'
-  | 'postgres-debian';
+  | 'postgres-debian'
+  | 'redis';
 
 export interface Component {
   readonly name: ComponentName;
@@ -93,6 +94,7 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     if (bin.error) return 'bubblewrap is not installed';
     return bin.status === 0 ? '' : `bubblewrap cannot start: ${bin.stderr.trim()}`;
   },
+  redis: () => (spawnSync('redis-server', ['--version']).error ? 'redis-server is not installed' : ''),
   slirp() {
     const found = spawnSync('slirp4netns', ['--version']);
     if (found.error) return 'slirp4netns is not installed';

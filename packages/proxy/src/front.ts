@@ -12,6 +12,7 @@ import {
 import { Conversations } from './backend/http/conversations.ts';
 import { Forward, SESSION_METHODS } from './backend/http/forward.ts';
 import { ServerHealth, type HealthSettings } from './backend/http/server-health.ts';
+import type { SessionStore } from './backend/http/session-store.ts';
 import { leave, Upstream } from './backend/http/upstream.ts';
 import type { Asker, CarryOver } from './backend/modern/refusal.ts';
 import type { OpenLink } from './backend/link.ts';
@@ -49,6 +50,8 @@ export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly looksInside: boolean;
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
+  /** Where replicas share the sessions of a server whose bytes are relayed. */
+  readonly sessionStore?: SessionStore | undefined;
   readonly skepVersion: string;
   readonly unread: UnreadBudget;
   readonly clock: Clock;

@@ -26,6 +26,8 @@ import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
 import { remoteToken } from './steps/remote-token.ts';
+import { openSessionStore, type SessionStoreSettings } from './backend/http/open-session-store.ts';
+import type { SessionStore } from './backend/http/session-store.ts';
 import type { SignIn, SignInServices, SignInSettings } from './steps/sign-in.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 import type { ProxyLimits } from './settings.ts';
@@ -61,6 +63,8 @@ export interface ProxyOptions extends ProxyLimits {
   readonly osUser?: string;
   /** What clients have to sign in with; without it everybody who reaches the endpoint is `osUser`. */
   readonly signIn?: SignInSettings;
+  /** Where replicas of this proxy share the sessions of a server of streamable HTTP (docs/behaviour/proxy.md#many-replicas). */
+  readonly sessionStore?: SessionStoreSettings | undefined;
   /** In [0, 1), for pauses between attempts; without it they do not vary. */
   readonly random?: () => number;
   /** Shared with the other proxies of this process; of its own by default. */
@@ -132,12 +136,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const pass = newPass();
   const toolCounts = new ToolCounts();
   const ask = askThrough(() => ({ front, part }));
-  const { signIn, part, steps, tasks } = await openSteps({ ...options, toolCounts, clock, log, ask });
-  const open = { signIn, part, limited, token: shownBy(options) };
+  const opened = await openSteps({ ...options, toolCounts, clock, log, ask });
+  const { signIn, part, steps, reads, sessionStore, tasks } = opened;
+  const open = { ...opened, limited, token: shownBy(options) };
   const front: Front = frontOf({
     ...options,
+    sessionStore,
     mode: options.mode ?? 'streamable-http',
-    looksInside: looksInside(steps, options.backend.kind === 'sse' ? 'elsewhere' : 'in-place'),
+    looksInside: reads,
     signedIn: options.signIn !== undefined,
     toolsChanged: part.toolsChanged,
     unread: budgets.unread,
@@ -150,10 +156,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
     const isClosing = (): boolean => closed !== undefined;
-    const serveAt = handlers(
-      { ...options, steps, budgets, clock, log },
-      { front, signIn, pass, toolCounts, scrape: part.scrape, isClosing, limited, tasks },
-    );
+    const served = { front, signIn, pass, toolCounts, scrape: part.scrape, isClosing, limited, tasks };
+    const serveAt = handlers({ ...options, steps, budgets, clock, log }, served);
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
     const guests = new OpenResponses();
@@ -207,6 +211,9 @@ interface Opened {
   readonly steps: OptionalSteps;
   /** There where clients of one process sign in. */
   readonly tasks: OwnTasks | undefined;
+  /** One of them looks into messages. */
+  readonly reads: boolean;
+  readonly sessionStore: SessionStore | undefined;
 }
 
 /** Nothing is loaded that no setting asks for, and nothing is left open when it fails. */
@@ -214,13 +221,18 @@ async function openSteps(options: Opening): Promise<Opened> {
   const { backend, parts, random = () => 0.5 } = options;
   const services = { ...options, random };
   const signIn = await openSignInOf(options.signIn, services);
+  let part: Part | undefined;
   try {
     const transport = backend.kind === 'http' ? 'streamable-http' : backend.kind;
-    const part = await openParts(parts ?? {}, { ...services, transport });
+    part = await openParts(parts ?? {}, { ...services, transport });
+    const steps = { ...options.steps, ...part.steps };
+    const reads = looksInside(steps, backend.kind === 'sse' ? 'elsewhere' : 'in-place');
+    const sessionStore = await openSessionStore(options.sessionStore, { ...options, reads });
     const tasks = signIn && transport === 'stdio' ? ownTasks() : undefined;
-    return { signIn, part, steps: { ...options.steps, ...part.steps }, tasks };
+    return { signIn, part, steps, reads, sessionStore, tasks };
   } catch (error) {
     signIn?.close();
+    await part?.close?.();
     throw error;
   }
 }
@@ -299,14 +311,15 @@ function shownBy({ backend }: Pick<ProxyOptions, 'backend'>): RemoteToken | unde
 /** Longer than one request to a token endpoint may take. */
 const KEEPING_MS = 12_000;
 
-interface Open extends Pick<Opened, 'signIn' | 'part'> {
+interface Open extends Pick<Opened, 'signIn' | 'part' | 'sessionStore'> {
   readonly limited: LimitedLog;
   readonly token: RemoteToken | undefined;
 }
 
 /** Waits also until what a refresh gets has been kept, which whoever ends the process afterwards would lose. */
-async function closeSteps({ signIn, part, limited, token }: Open, clock: Clock): Promise<void> {
+async function closeSteps({ signIn, part, limited, token, sessionStore }: Open, clock: Clock): Promise<void> {
   signIn?.close();
+  sessionStore?.close();
   limited.close();
   await part.close?.();
   if (token === undefined) return;

@@ -21,6 +21,7 @@ const INTERNAL_ERROR = -32603;
 const RETRY_AFTER: Partial<Readonly<Record<Code, string>>> = {
   'proxy/busy': '1',
   'proxy/backend-away': '5',
+  'proxy/session-store-away': '5',
   'proxy/remote-retrying': '10',
   'auth/unavailable': '10',
 };

@@ -57,7 +57,19 @@ interface Configured extends PlannedProxy {
 
 /** What is decided of a proxy and its clients, wherever the server behind it runs. */
 export function proxyConfigOf(
-  { inputs, values, signIn, exchange, remoteAuth, tools, authz, webhooks, audit, telemetry }: Configured,
+  {
+    inputs,
+    values,
+    signIn,
+    exchange,
+    remoteAuth,
+    tools,
+    authz,
+    webhooks,
+    audit,
+    scaling,
+    telemetry,
+  }: Configured,
   { port, merged }: Pick<Made, 'port' | 'merged'>,
 ) {
   // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
@@ -73,6 +85,7 @@ export function proxyConfigOf(
     ...authz,
     ...webhooks,
     ...audit,
+    ...scaling,
     ...telemetry.config,
     ...withProxySecrets(merged, { signIn, exchange, remoteAuth, telemetry, inputs }),
     container_labels: inputs.labels,

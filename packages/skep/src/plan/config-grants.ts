@@ -59,6 +59,7 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
       ? ['ask an identity provider at a private address']
       : []),
     ...webhookGrants(config),
+    ...redisGrants(config),
     ...telemetryGrants(config),
     ...(config.audit_config?.logFile ? [`append what is audited to "${config.audit_config.logFile}"`] : []),
     ...(config.token_exchange_config?.token_url
@@ -66,6 +67,16 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
       : []),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
+  ];
+}
+
+/** Who gets to keep what of sessions, and is shown what. */
+function redisGrants({ scaling_config: scaling }: RunConfig): readonly string[] {
+  const redis = scaling?.session_redis;
+  if (redis === undefined) return [];
+  return [
+    `keep sessions of its clients in Redis at "${redis.address}"`,
+    ...(redis.password_file ? [`show that Redis the content of "${redis.password_file}"`] : []),
   ];
 }
 

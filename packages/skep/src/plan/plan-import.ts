@@ -266,10 +266,18 @@ function absoluteFiles(
     validating_webhooks: validating,
     mutating_webhooks: mutating,
     remote_auth_config: auth,
+    scaling_config: scaling,
   }: RunConfig,
   cwd: string,
 ): Partial<RunConfig> {
+  const redis = scaling?.session_redis;
   return {
+    ...(redis?.password_file && {
+      scaling_config: {
+        ...scaling,
+        session_redis: { ...redis, password_file: resolve(cwd, redis.password_file) },
+      },
+    }),
     ...(tokenFile ? { jwks_auth_token_file: resolve(cwd, tokenFile) } : {}),
     ...(bundle ? { skep_ca_bundle: resolve(cwd, bundle) } : {}),
     ...(auth && { remote_auth_config: withAbsoluteFiles(auth, cwd) }),

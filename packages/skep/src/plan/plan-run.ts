@@ -20,9 +20,10 @@ import { chooseTransport } from './choose-transport.ts';
 import { handOverByBuild, handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
-import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
+import type { AskedRun, Isolation, PlannedProxy, PlannedRun, RunRequest } from './planned-run.ts';
 import { planAuthz } from './plan-authz.ts';
 import { planAudit } from './plan-audit.ts';
+import { planSessionRedis } from './plan-session-redis.ts';
 import { planExchange } from './plan-exchange.ts';
 import { planSignIn } from './plan-sign-in.ts';
 import { planTelemetry } from './plan-telemetry.ts';
@@ -164,7 +165,7 @@ async function planChain(
   { values, settings }: RunRequest,
   config: AppConfig,
   around: Surroundings,
-): Promise<Pick<PlannedRun, 'signIn' | 'exchange' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'>> {
+): Promise<Omit<PlannedProxy, 'inputs' | 'values'>> {
   const withMachine = mergeSettings(runSettings, [settings, ...settingsOfMachine(config, around)]);
   const skepCaBundle = values.skepCaBundle ?? config.caCertificatePath;
   const signIn = await planSignIn({ ...values, skepCaBundle }, settings, around.cwd);
@@ -175,6 +176,7 @@ async function planChain(
     authz: await planAuthz(values, around.cwd),
     webhooks: await planWebhooks(values, around.cwd),
     audit: await planAudit(values, around.cwd),
+    scaling: await planSessionRedis(values, around.cwd),
     telemetry: await planTelemetry(valuesOf(runSettings, withMachine), settings, around),
   };
 }

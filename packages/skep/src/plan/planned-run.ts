@@ -5,6 +5,7 @@ import type { PermissionProfile } from '../permissions/profile.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { CheckedInputs } from './check-inputs.ts';
 import type { AuthzConfig } from '../run-config/authz.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import type { ToolConfig } from '../run-config/tools.ts';
 import type { WebhookConfig } from '../run-config/webhooks.ts';
 import type { PlannedTelemetry } from './plan-telemetry.ts';
@@ -52,6 +53,8 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly webhooks: WebhookConfig;
   /** As it is saved. */
   readonly audit: AuditMembers;
+  /** As it is saved. */
+  readonly scaling: Pick<RunConfig, 'scaling_config'>;
   readonly telemetry: PlannedTelemetry;
   readonly args: readonly string[];
 }
@@ -59,5 +62,14 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
 /** What of it is decided of the proxy and its clients, wherever the server runs. */
 export type PlannedProxy = Pick<
   PlannedRun,
-  'inputs' | 'values' | 'signIn' | 'exchange' | 'tools' | 'authz' | 'webhooks' | 'audit' | 'telemetry'
+  | 'inputs'
+  | 'values'
+  | 'signIn'
+  | 'exchange'
+  | 'tools'
+  | 'authz'
+  | 'webhooks'
+  | 'audit'
+  | 'scaling'
+  | 'telemetry'
 >;

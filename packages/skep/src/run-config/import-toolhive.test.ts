@@ -117,7 +117,7 @@ describe('a key that no release knows', () => {
 describe('a key without effect', () => {
   test.each([
     ['rate_limit_namespace', 'x'],
-    ['scaling_config', { backend_replicas: 2 }],
+    ['mcpserver_generation', 2],
   ])('is kept and said: %s', (key, value) => {
     const { value: document, warnings } = read({ [key]: value });
     expect(warnings).toEqual([`kept, but without effect yet: ${key}`]);

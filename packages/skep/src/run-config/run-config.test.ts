@@ -23,6 +23,7 @@ const full: RunConfig = decodeRunConfig(
     ignore_config: { load_global: false },
     runtime: { kind: 'docker', id: 'ABC', endpoint: '/run/engine.sock' },
     scaling_config: { backend_replicas: 2 },
+    mcpserver_generation: 3,
   },
   'test',
 );
@@ -43,7 +44,9 @@ describe('a run configuration', () => {
     expect(decodeRunConfig(JSON.parse(encodeRunConfig(full)), 'f')).toEqual(full);
   });
   test('keeps and writes back members it does not know', () => {
-    expect(full.rest).toEqual({ scaling_config: { backend_replicas: 2 } });
+    expect(full.rest).toEqual({ mcpserver_generation: 3 });
+    expect(full.scaling_config).toEqual({ backend_replicas: 2 });
+    expect(JSON.parse(encodeRunConfig(full))).toHaveProperty('mcpserver_generation', 3);
     expect(JSON.parse(encodeRunConfig(full))).toHaveProperty('scaling_config.backend_replicas', 2);
   });
   test('never exports the value of a secret variable, nor the machine it runs on', () => {

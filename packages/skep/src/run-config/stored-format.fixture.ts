@@ -38,7 +38,8 @@ export const STORED: readonly { readonly text: string; readonly config: object }
       env_vars: { TZ: 'UTC', TOKEN: 'hush' },
       secret_env: ['TOKEN'],
       volumes: ['/home/a/notes:/notes:ro'],
-      rest: { scaling_config: { backend_replicas: 2 } },
+      scaling_config: { backend_replicas: 2 },
+      rest: {},
     },
   },
   {

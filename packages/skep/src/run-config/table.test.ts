@@ -91,6 +91,14 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     },
     { requiredKeys: ['shared'] },
   ),
+  'scaling_config.session_redis': fc.record(
+    {
+      address: fc.constantFrom('redis:6379', 'rediss://a@b.example/1'),
+      db: fc.nat({ max: 15 }),
+      key_prefix: fc.constant('x:'),
+    },
+    { requiredKeys: ['address'] },
+  ),
   tools_filter: texts,
   validating_webhooks: webhooks,
   mutating_webhooks: webhooks,

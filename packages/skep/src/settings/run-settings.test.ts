@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['build-with', 'check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'rebuild', 'remote-auth-client-credentials', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
+const ownFlags = ['build-with', 'check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'rebuild', 'remote-auth-client-credentials', 'runtime', 'sandbox-user', 'session-redis', 'session-redis-key-prefix', 'session-redis-password-file', 'trust-config']; // prettier-ignore
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -137,6 +137,9 @@ describe('what this release delivers', () => {
         'runtime-image',
         'sandbox-user',
         'secret',
+        'session-redis',
+        'session-redis-key-prefix',
+        'session-redis-password-file',
         'skep-ca-bundle',
         'target-host',
         'target-port',

@@ -10,6 +10,7 @@ import { ECOSYSTEMS } from '../protocol/reference.ts';
 import { runtimeEnvShape } from '../protocol/runtime-env.ts';
 import { overridesShape, type ToolOverrides } from './tools.ts';
 import { rateLimitsShape, type RateLimits } from './rate-limit.ts';
+import { sessionRedisShape, type StoredSessionRedis } from './session-redis.ts';
 import { webhooksShape, type StoredWebhook } from './webhooks.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
@@ -187,6 +188,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.orEmpty<RateLimits | undefined>(rateLimitsShape, undefined),
     brief: 'How often tools may be called',
   },
+  'scaling_config.session_redis': {
+    stored: shape.orEmpty<StoredSessionRedis | undefined>(sessionRedisShape, undefined),
+    brief: 'Where replicas of a proxy share sessions',
+  },
   validating_webhooks: {
     stored: shape.orEmpty<readonly StoredWebhook[] | undefined>(webhooksShape, undefined),
     brief: 'Webhooks that may refuse a call',
@@ -232,5 +237,9 @@ export const laterKeys = keysOf('Keys of imported files', {
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
   rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },
   mcpserver_generation: { notYet: true, harmless: true, brief: 'Generation of a Kubernetes resource' },
-  scaling_config: { notYet: true, harmless: true, brief: 'Replicas' },
+  'scaling_config.backend_replicas': {
+    notYet: true,
+    harmless: true,
+    brief: 'Replicas, where something else starts them',
+  },
 });

@@ -118,6 +118,14 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
     ),
     placeholder: '/prefix',
   }),
+  flag('string', 'session-redis', 'Redis in which replicas of this proxy share sessions', {
+    placeholder: 'redis[s]://host:port/db',
+  }),
+  flag('string', 'session-redis-key-prefix', 'What the keys of sessions in Redis begin with', {
+    placeholder: 'prefix',
+    defaultText: 'skep:',
+  }),
+  flag('path', 'session-redis-password-file', 'File with the password of Redis', { placeholder: 'file' }),
   flag('bool', 'trust-proxy-headers', 'Trust X-Forwarded-Proto, -Host, -Port and -Prefix', {
     key: 'trust_proxy_headers',
     default: false,

@@ -7,6 +7,7 @@ import type { Hardening } from '../permissions/hardening.ts';
 import { headersOf } from '../run-config/header-forward.ts';
 import { partsOf } from '../run-config/parts.ts';
 import { currentTools } from '../run-config/tools.ts';
+import { sessionStoreOf } from '../run-config/session-redis.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import { proxySecretOf, signInOf } from '../run-config/sign-in.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
@@ -250,6 +251,7 @@ async function openProxy(config: RunConfig, backend: Backend, deps: OpenDeps): P
     random: () => deps.random(0, 999) / 1_000,
     endpointPrefix: config.endpoint_prefix?.replace(/\/+$/u, '') || undefined,
     ...proxyLimits(config),
+    sessionStore: await sessionStoreOf(config),
     skepVersion: deps.version,
     log: deps.log,
   });

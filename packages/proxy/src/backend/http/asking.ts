@@ -74,7 +74,8 @@ export class Asking {
     const isKnown = session !== undefined && services.sessions.has(session);
     this.#current = this.#send();
     void this.#current.taken.then(this.#taken.resolve);
-    const canRepeat = isKnown && method === 'POST' && body.length <= MAX_REPEATED_BYTES;
+    const isRepeated = method === 'POST' || (method === 'GET' && services.sessions.areShared);
+    const canRepeat = isKnown && isRepeated && body.length <= MAX_REPEATED_BYTES;
     if (!canRepeat) this.#body = undefined;
     this.#limit = patienceMs === undefined ? undefined : services.clock.after(patienceMs, () => this.#end());
     const fail = (error: unknown): void => this.#failed(error);
@@ -110,9 +111,17 @@ export class Asking {
 
   /** The server has forgotten the session, unless it begins it anew. */
   async #again(first: IncomingMessage): Promise<IncomingMessage> {
-    const { session, headers } = this.#asked;
+    const { session, headers, method } = this.#asked;
     if (session === undefined || this.#name === undefined) return first;
-    if (!(await this.#services.sessions.again(session, this.#name, headers))) return first;
+    // A stream is no reason to begin a session anew; another replica may have.
+    const shown = method === 'POST' ? headers : undefined;
+    const isAgain = await this.#services.sessions
+      .again(session, this.#name, shown)
+      .catch((error: unknown) => {
+        leave(first);
+        throw error;
+      });
+    if (!isAgain) return first;
     leave(first);
     if (this.#isOver) throw new SkepError('proxy/client-gone');
     this.#current = this.#send();

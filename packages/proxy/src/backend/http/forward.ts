@@ -1,29 +1,31 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { tellAnswer, type AnswerHook, type Call } from '../../call/call.ts';
+import { tellAnswer, type Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
 import { bodyInTrace } from '../../call/tell-trace.ts';
-import { idOf, type JsonObject, type Message } from '../../message/json-rpc.ts';
-import { METHODS } from '../../message/methods.ts';
-import { mayRefuse, readRefusal, whenRefused, type CarryOver, type WhenRefused } from '../modern/refusal.ts';
+import { idOf, type JsonObject } from '../../message/json-rpc.ts';
+import { mayRefuse, readRefusal, whenRefused, type CarryOver } from '../modern/refusal.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../../message/protocol-version.ts';
 import { publicAddress, type AddressSettings } from '../../call/public-address.ts';
 import { endpointPath, type Front, type Health, type HttpBackend } from '../backend.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import type { BackendPort } from '../port.ts';
-import { principalOf } from '../../call/principal.ts';
 import { Asking, limitOf } from './asking.ts';
 import { EndpointEvents } from './endpoint-event.ts';
 import { towardsBackend, towardsClient } from './hop-headers.ts';
 import { shownIn } from './shown-in.ts';
-import { MAX_OPENING_BYTES, RelayedSessions, type Opening } from './relayed-sessions.ts';
+import { MAX_OPENING_BYTES, RelayedSessions } from './relayed-sessions.ts';
 import { readAlong } from './answer-reader.ts';
 import { relay } from './relay.ts';
 import { SessionOwners } from './session-owners.ts';
+import { Replicas, sharedBy } from './replicas.ts';
+import type { SessionStore } from './session-store.ts';
+import type { Pending } from './pending.ts';
+import { isHandshake, keyOf, principalIn, sessionOf } from './told-of-call.ts';
 import { endpointFor, leadsElsewhere, locationFor, withoutQuery, type Asked } from './told-address.ts';
 import { isStream, leave, type Upstream } from './upstream.ts';
 
@@ -40,29 +42,8 @@ interface ForwardOptions extends AddressSettings {
   readonly clock: Clock;
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
-}
-
-/** A call that waits for its answer. */
-interface Pending {
-  readonly res: ServerResponse;
-  /** See `Call`. */
-  readonly prefix: string;
-  /** What the backend is asked for, and where the client came in. */
-  readonly asked: Omit<Asked, 'prefix' | 'forwardedOrigin'>;
-  readonly method: string | undefined;
-  /** See `#principalOf`. */
-  readonly principal: string | undefined;
-  /** The session that it names. */
-  readonly session: string | undefined;
-  /** Raw JSON text; undefined where no answer is due. */
-  readonly id: string | undefined;
-  readonly refused: WhenRefused | undefined;
-  /** For the address that an event stream hands the client; undefined where streams are passed on as they are. */
-  readonly seen: Asked | undefined;
-  /** Present where it would begin a session. */
-  readonly opening: Opening | undefined;
-  /** Who hears the answer. */
-  readonly answerHooks: readonly AnswerHook[];
+  /** What other replicas of this proxy know of sessions; without one it is alone. */
+  readonly sessionStore?: SessionStore | undefined;
 }
 
 /** Whose the addresses of a server are where nobody signs in. */
@@ -82,6 +63,7 @@ export class Forward implements Front {
   readonly #log: LimitedLog;
   readonly #upstream: Upstream;
   readonly #sessions: RelayedSessions;
+  readonly #replicas: Replicas | undefined;
   /** Each ends one reply to a GET. */
   readonly #streams = new Set<() => void>();
   readonly #owners = new SessionOwners();
@@ -96,7 +78,9 @@ export class Forward implements Front {
     this.#log = limitedLog(options.log, options.clock);
     const { backend, greeter } = options;
     this.#upstream = options.upstream;
-    this.#sessions = new RelayedSessions(options.upstream, options);
+    const shared = sharedBy(options, this.#log);
+    this.#sessions = new RelayedSessions(options.upstream, { ...options, shared });
+    this.#replicas = shared && new Replicas(shared, this.#sessions, this.#owners);
     this.path = endpointPath(backend);
     this.serves = backend.kind === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
     if (greeter === undefined) return;
@@ -137,8 +121,23 @@ export class Forward implements Front {
     if (call.target === '') refuse(res, 'proxy/no-route');
     else if (!this.#isTheirs(call)) refuse(res, 'proxy/session-unknown', { id });
     else if (this.#hasEnded) refuse(res, 'proxy/backend-away', { id });
-    else await this.#send(call, await bodyInTrace(call));
+    else if (this.#replicas === undefined) await this.#send(call, await bodyInTrace(call));
+    else await this.#sendShared(call, this.#replicas, id);
   };
+
+  /** Of a session that this replica has not seen the others are asked first; without their answer nothing is sent. */
+  async #sendShared(call: Call, replicas: Replicas, id: string | undefined): Promise<void> {
+    const session = sessionOf(call.req);
+    try {
+      const url = this.#urlOf(this.#pathFor(call));
+      const isOpen = await replicas.isOpenTo({ session, principal: this.#principalOf(call), url });
+      if (!isOpen) refuse(call.res, 'proxy/session-unknown', { id });
+      else if (!call.res.destroyed) await this.#send(call, await bodyInTrace(call));
+    } catch (error) {
+      if (!hasCode(error, 'proxy/session-store-away')) throw error;
+      refuse(call.res, error.code, { id });
+    }
+  }
 
   /** Ends the replies to GET: such a stream has no end of its own. */
   drain(): void {
@@ -170,7 +169,7 @@ export class Forward implements Front {
     const method = req.method ?? 'GET';
     const session = sessionOf(req);
     const message = incoming?.message;
-    const isOpening = message !== undefined && isHandshake(message) && body.length <= MAX_OPENING_BYTES;
+    const isOpening = message !== undefined && isHandshake(message);
     const pending: Pending = {
       res,
       prefix,
@@ -182,7 +181,9 @@ export class Forward implements Front {
       seen,
       refused: whenRefused(call, this.#options.carryOver),
       answerHooks: call.answerHooks,
-      opening: isOpening ? { url, body: body.toString('utf8') } : undefined,
+      opening:
+        isOpening && body.length <= MAX_OPENING_BYTES ? { url, body: body.toString('utf8') } : undefined,
+      isOpening,
     };
     const asking = new Asking(
       { url, path, method, headers, body, session, ...limitOf(call, this.#options) },
@@ -190,7 +191,7 @@ export class Forward implements Front {
       {
         answered: (reply) => {
           if (pending.refused !== undefined && mayRefuse(reply)) void this.#mayBeRefused(reply, pending);
-          else this.#relay(reply, pending);
+          else this.#pass(reply, pending);
         },
         failed: (error) => this.#failed(pending, error),
       },
@@ -244,7 +245,7 @@ export class Forward implements Front {
     try {
       const { isRefusal, body } = await readRefusal(reply).finally(() => limit.cancel());
       const isDone = isRefusal && (await pending.refused?.());
-      if (isDone !== true) this.#relay(reply, pending, body);
+      if (isDone !== true) this.#pass(reply, pending, body);
     } catch (error) {
       this.#failed(pending, error);
     }
@@ -269,7 +270,8 @@ export class Forward implements Front {
     }
     const begun = headers['mcp-session-id'];
     if (!isFine) return;
-    if (opening !== undefined && typeof begun === 'string') this.#sessions.begun(begun, opening);
+    if (opening !== undefined && typeof begun === 'string')
+      this.#sessions.begun(begun, { opening, principal });
     if (principal === undefined) return;
     for (const id of [session, typeof begun === 'string' ? begun : undefined])
       if (id !== undefined) this.#owners.claim(id, principal);
@@ -297,6 +299,13 @@ export class Forward implements Front {
   #withoutOwn(location: string): string {
     const { remote, target } = this.#options.backend;
     return remote === undefined ? location : withoutQuery(location, target.search);
+  }
+
+  /** Other replicas hear of a session before its client does, which may go on with any of them. */
+  #pass(reply: IncomingMessage, pending: Pending, body?: Readable): void {
+    const telling = this.#replicas?.tell(reply, pending);
+    if (telling === undefined) this.#relay(reply, pending, body);
+    else void telling.then(() => this.#relay(reply, pending, body));
   }
 
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
@@ -360,6 +369,10 @@ export class Forward implements Front {
 
   #failed({ res, id }: Pending, error: unknown): void {
     if (res.destroyed || res.writableEnded) return;
+    if (hasCode(error, 'proxy/session-store-away')) {
+      refuse(res, error.code, { id });
+      return;
+    }
     const isLate = hasCode(error, 'proxy/timeout');
     // One call that takes long says nothing of the others.
     if (!isLate) this.#reachable = false;
@@ -370,25 +383,4 @@ export class Forward implements Front {
     if (res.headersSent) res.destroy();
     else refuse(res, isLate ? error.code : 'proxy/bad-gateway', { id });
   }
-}
-
-function isHandshake(message: Message): boolean {
-  return message.kind === 'request' && message.method === METHODS.initialize;
-}
-
-function principalIn({ identity }: Call): string {
-  if (identity === undefined) throw new SkepError('internal/bug');
-  return principalOf(identity);
-}
-
-/** The session that a request names (MCP 2025-11-25, session management). */
-function sessionOf({ headers }: IncomingMessage): string | undefined {
-  const id = headers['mcp-session-id'];
-  return typeof id === 'string' ? id : undefined;
-}
-
-/** As clients may write an address in more than one way. */
-function keyOf(target: string): string {
-  const there = URL.parse(`http://server.invalid${target}`);
-  return there === null ? target : `${there.pathname}${there.search}`;
 }

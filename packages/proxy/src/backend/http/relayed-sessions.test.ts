@@ -26,7 +26,7 @@ test('how a session began is forgotten when nobody has asked after it for as lon
   const clock = manualClock();
   const sessions = new RelayedSessions(new Upstream({}, clock), { clock, sessionTtlMs: 1_000 });
   const opening = { url: new URL('http://127.0.0.1/'), body: '{}' };
-  for (const id of ['a', 'b']) sessions.begun(id, opening);
+  for (const id of ['a', 'b']) sessions.begun(id, { opening, principal: undefined });
   clock.pass(900);
   expect(sessions.has('a')).toBe(true);
   clock.pass(900);

@@ -3,6 +3,8 @@ import { notification } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { exchange } from './exchange.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { SharedSession } from './sealed-session.ts';
+import type { SharedSessions } from './shared-sessions.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The oldest are forgotten then, and their clients begin anew themselves. */
@@ -11,6 +13,8 @@ const MAX_SESSIONS = 4_096;
 export const MAX_OPENING_BYTES = 16 * 1024;
 const BEGIN_WITHIN_MS = 10_000;
 const SEEN_EVERY_MS = 1_000;
+/** How often other replicas are told at most that a session is used. */
+const SHARED_EVERY_MS = 60_000;
 
 /** The `initialize` that began a session; who sent it shows that anew with the request that the server did not know. */
 export interface Opening {
@@ -24,11 +28,24 @@ interface Known {
   name: string;
   beginning: Promise<string | undefined> | undefined;
   lastSeen: number;
+  /** Whose it is; null where nobody signs in. */
+  readonly principal: string | null;
+  lastShared: number;
 }
 
 interface Keeping {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly sessionTtlMs: number;
+  /** Where other replicas serve the same sessions. */
+  readonly shared?: SharedSessions | undefined;
+}
+
+/** Of a session that begins, or that another replica saw begin. */
+interface Begun {
+  readonly opening: Opening;
+  readonly principal: string | undefined;
+  /** What the server calls it, where that is not its id any more. */
+  readonly name?: string;
 }
 
 /**
@@ -43,6 +60,12 @@ export class RelayedSessions {
   constructor(upstream: Upstream, keeping: Keeping) {
     this.#upstream = upstream;
     this.#keeping = keeping;
+    keeping.shared?.onBack(() => void this.#shareAll());
+  }
+
+  /** Other replicas serve them, too. */
+  get areShared(): boolean {
+    return this.#keeping.shared !== undefined;
   }
 
   /** Those that have not been asked after for as long as a session lives are forgotten. */
@@ -55,6 +78,7 @@ export class RelayedSessions {
     }
     const known = this.#known.get(id);
     if (known === undefined) return false;
+    this.#share(id, known);
     // One that is asked after with every call is not written down with each.
     if (now - known.lastSeen < Math.min(SEEN_EVERY_MS, sessionTtlMs / 2)) return true;
     known.lastSeen = now;
@@ -68,11 +92,12 @@ export class RelayedSessions {
     return this.#known.get(id)?.name ?? id;
   }
 
-  begun(id: string, opening: Opening): void {
+  begun(id: string, { opening, principal, name = id }: Begun): void {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= MAX_SESSIONS && oldest !== undefined) this.#known.delete(oldest);
-    const lastSeen = this.#keeping.clock.elapsed();
-    this.#known.set(id, { opening, name: id, beginning: undefined, lastSeen });
+    const now = this.#keeping.clock.elapsed();
+    const times = { lastSeen: now, lastShared: now };
+    this.#known.set(id, { opening, name, principal: principal ?? null, beginning: undefined, ...times });
   }
 
   forget(id: string): void {
@@ -81,18 +106,57 @@ export class RelayedSessions {
 
   /**
    * True when the server knows the session again, which it did not as `name`. Requests that wait for it share one handshake, with
-   * the headers of the first of them.
+   * the headers of the first of them; none is made without any. Rejects with `proxy/session-store-away` where other replicas
+   * serve it too and nobody can tell what they did.
    */
-  async again(id: string, name: string, headers: OutgoingHttpHeaders): Promise<boolean> {
+  async again(id: string, name: string, headers: OutgoingHttpHeaders | undefined): Promise<boolean> {
     const known = this.#known.get(id);
     if (known === undefined) return false;
     if (known.name !== name) return true;
-    known.beginning ??= this.#begin(known.opening, headers).catch(() => undefined);
-    const next = await known.beginning;
-    known.beginning = undefined;
-    if (next === undefined) this.forget(id);
-    else known.name = next;
-    return next !== undefined;
+    const beginning = (known.beginning ??= this.#renew(id, known, headers));
+    try {
+      const next = await beginning;
+      if (next === undefined) this.forget(id);
+      else known.name = next;
+      return next !== undefined;
+    } finally {
+      known.beginning = undefined;
+    }
+  }
+
+  /** What the server calls the session from now on; undefined where it is over. Of replicas that begin it at once one wins. */
+  async #renew(
+    id: string,
+    known: Known,
+    headers: OutgoingHttpHeaders | undefined,
+  ): Promise<string | undefined> {
+    const { shared } = this.#keeping;
+    const found = await shared?.find(id);
+    if (found?.session?.is === 'ended') return undefined;
+    const theirs = found?.session;
+    if (theirs !== undefined && theirs.principal !== known.principal) return undefined;
+    if (theirs !== undefined && theirs.name !== known.name) return theirs.name;
+    const next = headers && (await this.#begin(known.opening, headers).catch(() => undefined));
+    if (shared === undefined || found === undefined || next === undefined) return next;
+    if (await shared.renamed(id, found, { ...sharedOf(known), name: next })) return next;
+    const { session: winner } = await shared.find(id);
+    return winner?.is === 'open' && winner.principal === known.principal ? winner.name : undefined;
+  }
+
+  /** Tells the other replicas that it is used, now and then. */
+  #share(id: string, known: Known): void {
+    const { shared, clock, sessionTtlMs } = this.#keeping;
+    const now = clock.elapsed();
+    if (shared === undefined || now - known.lastShared < Math.min(SHARED_EVERY_MS, sessionTtlMs / 4)) return;
+    known.lastShared = now;
+    void shared.used(id, sharedOf(known));
+  }
+
+  /** What a store that was away may have lost, or never heard of. */
+  async #shareAll(): Promise<void> {
+    // Those that are used meanwhile move to the end.
+    for (const [id, known] of Array.from(this.#known.entries()))
+      await this.#keeping.shared?.used(id, sharedOf(known));
   }
 
   /** What the server calls the new session; undefined where it begins none. */
@@ -123,4 +187,8 @@ export class RelayedSessions {
     told.drop();
     return name;
   }
+}
+
+function sharedOf({ principal, name, opening }: Known): Extract<SharedSession, { readonly is: 'open' }> {
+  return { is: 'open', principal, name, body: opening.body };
 }
