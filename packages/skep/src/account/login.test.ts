@@ -108,7 +108,15 @@ describe('skep login', () => {
 
   test.each([
     ['login', 'which registry?'],
-    ['login http://registry.test', 'plain http is not safe for signing in'],
+    [
+      'login http://registry.test',
+      'is asked in the clear, and a token would be read by whoever listens; use the https address',
+    ],
+    ['login http://127.0.0.1:9', 'plain http is not safe for signing in'],
+    [
+      'login https://127.0.0.1:9',
+      'is not public; if the registry is meant to be there, give --allow-private-ip',
+    ],
     ['login https://user:pw@registry.test', 'the address holds a login: "https://'],
     ['login http://10.0.0.5:8080 --allow-private-ip', 'is asked in the clear'],
     ['login ftp://registry.test', 'invalid address of a registry: "ftp://registry.test"'],

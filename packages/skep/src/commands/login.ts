@@ -13,6 +13,7 @@ import {
   splitAddress,
 } from '../account/registry-address.ts';
 import { accountKeys, saidIn } from '../account/registry-in-use.ts';
+import { requireProtected } from '../account/signed-client.ts';
 import { tokenFileFor } from '../account/tokens.ts';
 import { signInToRegistry, type LoginWish, type SignedIn } from '../account/sign-in-to-registry.ts';
 import { noRegistry } from '../catalog/registry-kind.ts';
@@ -80,6 +81,8 @@ export const login = defineCommand({
     const address = addressIn(given, config);
     const known = isAt(address.href, config.registryAuthServer ?? 'none:');
     const allowPrivate = values.allowPrivateIp || (known && config.allowPrivateRegistryIp);
+    // First, because nothing allows that.
+    requireProtected(address.href);
     refuseClear(address, 'signing in', allowPrivate);
     const wish = await wishOf(values, { allowPrivate, ...(known && { config }) }, context);
     const signedIn = await signInToRegistry(address, wish, aroundOf(values, context)).catch(
