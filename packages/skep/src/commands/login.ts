@@ -87,7 +87,7 @@ export const login = defineCommand({
     const wish = await wishOf(values, { allowPrivate, ...(known && { config }) }, context);
     const signedIn = await signInToRegistry(address, wish, aroundOf(values, context)).catch(
       (error: unknown) => {
-        throw withoutSignIn(error, address);
+        throw withNextStep(error, address);
       },
     );
     const isAgain = given === undefined;
@@ -166,7 +166,18 @@ async function wishOf(
   };
 }
 
-function withoutSignIn(error: unknown, address: URL): unknown {
+/** Flags that help, by what went wrong. */
+const NEXT: Partial<Readonly<Record<SkepError['code'], string>>> = {
+  'auth/client-needed': 'register one there, and give its id with --client-id',
+  'auth/client-refused': 'check --client-id and --client-secret-file',
+  'auth/callback-port': 'end what uses it, or give another with --callback-port',
+  'auth/sign-in-timeout': 'sign in again, and give more time with --timeout',
+};
+
+function withNextStep(error: unknown, address: URL): unknown {
+  const hint = error instanceof SkepError ? NEXT[error.code] : undefined;
+  if (error instanceof SkepError && hint !== undefined)
+    return new SkepError(error.code, { message: error.message, hint, cause: error });
   if (!hasCode(error, 'auth/no-sign-in')) return error;
   return new SkepError(error.code, {
     message: `${shownServer(address.href)} does not say how one signs in`,
