@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import { closeServer, listen } from '@skep/core/fetch/listen.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
+import { loginWorld } from './login-world.fixture.ts';
 import { registryServer, type ScriptedAnswer, type SeenRequest } from './registry-server.fixture.ts';
 
 const machine = { supervisor: 'none', env: { SKEP_SECRETS_PASSWORD: 'correct horse' } } as const;
@@ -108,7 +111,15 @@ describe('skep login', () => {
 
   test.each([
     ['login', 'which registry?'],
-    ['login http://registry.test', 'plain http is not safe for signing in'],
+    [
+      'login http://registry.test',
+      'is asked in the clear, and a token would be read by whoever listens; use the https address',
+    ],
+    ['login http://127.0.0.1:9', 'plain http is not safe for signing in'],
+    [
+      'login https://127.0.0.1:9',
+      'is not public; if the registry is meant to be there, give --allow-private-ip',
+    ],
     ['login https://user:pw@registry.test', 'the address holds a login: "https://'],
     ['login http://10.0.0.5:8080 --allow-private-ip', 'is asked in the clear'],
     ['login ftp://registry.test', 'invalid address of a registry: "ftp://registry.test"'],
@@ -123,6 +134,28 @@ describe('skep login', () => {
     const refusal = await skep.refusal(line);
     expect(refusal).toContain(said);
     expect(refusal).not.toContain('pw@');
+  });
+
+  test('names the flag that helps', async () => {
+    const skep = await commandUnderTest(machine);
+    const world = await loginWorld();
+    const server = createServer();
+    onTestFinished(() => void server.close());
+    const taken = await listen(server, '127.0.0.1', 0);
+    const ended = createServer();
+    const free = await listen(ended, '127.0.0.1', 0);
+    await closeServer(ended);
+    const login = `login --skip-browser --allow-private-ip --issuer ${world.idp} ${world.registry}`;
+    expect(await skep.refusal(`${login} --timeout 1s --callback-port ${free}`)).toMatch(
+      /nobody signed in within 1s; sign in again, and give more time with --timeout\n$/,
+    );
+    expect(await skep.refusal(`${login} --callback-port ${taken}`)).toMatch(
+      /not available; end what uses it, or give another with --callback-port\n$/,
+    );
+    world.offer = { client_id: undefined };
+    expect(await skep.refusal(`${login} --callback-port ${free}`)).toMatch(
+      /does not register clients by itself; register one there, and give its id with --client-id\n$/,
+    );
   });
 
   test('a logout where nobody signed in says so', async () => {

@@ -3,7 +3,7 @@ import { createSignInFetch } from '@skep/auth/sign-in/sign-in-fetch.ts';
 import { signIn } from '@skep/auth/sign-in/sign-in.ts';
 import { withdrawBeside } from '@skep/auth/sign-in/sign-out.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { createClient } from '@skep/core/fetch/client.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
@@ -120,6 +120,10 @@ async function documentAt(
   });
   try {
     return await readLoginDocument(address, client, signal);
+  } catch (error) {
+    if (!hasCode(error, 'fetch/refused-address')) throw error;
+    const hint = 'if the registry is meant to be there, give --allow-private-ip';
+    throw new SkepError(error.code, { message: error.message, hint, detail: error.detail, cause: error });
   } finally {
     await client.close();
   }

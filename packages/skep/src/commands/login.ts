@@ -13,6 +13,7 @@ import {
   splitAddress,
 } from '../account/registry-address.ts';
 import { accountKeys, saidIn } from '../account/registry-in-use.ts';
+import { requireProtected } from '../account/signed-client.ts';
 import { tokenFileFor } from '../account/tokens.ts';
 import { signInToRegistry, type LoginWish, type SignedIn } from '../account/sign-in-to-registry.ts';
 import { noRegistry } from '../catalog/registry-kind.ts';
@@ -80,11 +81,13 @@ export const login = defineCommand({
     const address = addressIn(given, config);
     const known = isAt(address.href, config.registryAuthServer ?? 'none:');
     const allowPrivate = values.allowPrivateIp || (known && config.allowPrivateRegistryIp);
+    // First, because nothing allows that.
+    requireProtected(address.href);
     refuseClear(address, 'signing in', allowPrivate);
     const wish = await wishOf(values, { allowPrivate, ...(known && { config }) }, context);
     const signedIn = await signInToRegistry(address, wish, aroundOf(values, context)).catch(
       (error: unknown) => {
-        throw withoutSignIn(error, address);
+        throw withNextStep(error, address);
       },
     );
     const isAgain = given === undefined;
@@ -163,7 +166,18 @@ async function wishOf(
   };
 }
 
-function withoutSignIn(error: unknown, address: URL): unknown {
+/** Flags that help, by what went wrong. */
+const NEXT: Partial<Readonly<Record<SkepError['code'], string>>> = {
+  'auth/client-needed': 'register one there, and give its id with --client-id',
+  'auth/client-refused': 'check --client-id and --client-secret-file',
+  'auth/callback-port': 'end what uses it, or give another with --callback-port',
+  'auth/sign-in-timeout': 'sign in again, and give more time with --timeout',
+};
+
+function withNextStep(error: unknown, address: URL): unknown {
+  const hint = error instanceof SkepError ? NEXT[error.code] : undefined;
+  if (error instanceof SkepError && hint !== undefined)
+    return new SkepError(error.code, { message: error.message, hint, cause: error });
   if (!hasCode(error, 'auth/no-sign-in')) return error;
   return new SkepError(error.code, {
     message: `${shownServer(address.href)} does not say how one signs in`,

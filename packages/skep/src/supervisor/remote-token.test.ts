@@ -63,6 +63,17 @@ test('a file that holds no token is named at the start', async () => {
   });
 });
 
+test('nobody is signed in to a server that could be overheard, whatever is kept', async () => {
+  const url = 'http://example.invalid/mcp';
+  const kept = new Map([[KEY, { ...KEPT, resource: url }]]);
+  await expect(opened({}, { url, kept }).token).rejects.toMatchObject({
+    code: 'usage/invalid-value',
+    message: 'the sign-in of "a1" needs https: example.invalid could be overheard',
+  });
+  const here = await opened({}, { url: 'http://127.0.0.1:9/mcp' }).token;
+  await here.close();
+});
+
 test('the token of a sign-in is shown to the server that it is for', async () => {
   const token = await opened({}).token;
   expect(await token.token()).toBe('access-1');

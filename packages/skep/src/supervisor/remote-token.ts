@@ -8,7 +8,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import type { RemoteToken } from '@skep/proxy/backend/backend.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
-import { hasBearerToken, isWithin, readSecretFile } from '../run-config/remote-auth.ts';
+import { hasBearerToken, isWithin, readSecretFile, requireTls } from '../run-config/remote-auth.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { REMOTE_BEARER_TOKEN } from '../secrets/reference.ts';
 import { signInOfWorkload } from '../secrets/sign-in-store.ts';
@@ -29,7 +29,8 @@ const LOOK_MS = 10_000;
 
 /**
  * What the proxy of a workload shows its server elsewhere: a token that somebody gave, or that of a sign-in, which is refreshed
- * and kept. No browser is opened for it. Fails with `file/*`, and as the store of secrets does.
+ * and kept. No browser is opened for it. Fails with `file/*`, with `usage/invalid-value` where a sign-in could be overheard, and as the
+ * store of secrets does.
  */
 export async function openRemoteToken(config: RunConfig, deps: RemoteTokenDeps): Promise<RemoteToken> {
   return hasBearerToken(config) ? givenToken(config, deps) : signedInToken(config, deps);
@@ -65,7 +66,8 @@ async function givenToken(config: RunConfig, { secretOf }: RemoteTokenDeps): Pro
 }
 
 async function signedInToken(config: RunConfig, deps: RemoteTokenDeps): Promise<RemoteToken> {
-  const { name, skep_ca_bundle: bundle } = config;
+  const { name, remote_url: url = '', skep_ca_bundle: bundle } = config;
+  requireTls(new URL(url), `the sign-in of "${name}"`);
   const { clock, log, random } = deps;
   const fetch = createSignInFetch(bundle ? { ca: await readCaBundle(bundle) } : {});
   let tell = (_state: SignInState): void => {};
