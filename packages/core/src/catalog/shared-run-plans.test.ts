@@ -23,6 +23,7 @@ interface NativeEntry {
   readonly target_port?: number;
   readonly proxy_port?: number;
   readonly permissions?: object;
+  readonly provenance?: object;
   readonly args?: readonly string[];
   readonly tools?: readonly string[];
   readonly env_vars?: readonly NativeVariable[];
@@ -35,7 +36,7 @@ const read = (file: string): string => readFileSync(resolve(data, file), 'utf8')
 
 /** What a run of the entry has to decide. */
 function wanted(entry: NativeEntry): object {
-  const { image, url, transport, target_port: port, proxy_port: proxyPort, permissions } = entry;
+  const { image, url, transport, target_port: port, proxy_port: proxyPort, permissions, provenance } = entry;
   const { args = [], tools = [], env_vars: env = [], headers = [] } = entry;
   const common = { transport, proxyPort, tools, env: env.map(requirement) };
   return url === undefined
@@ -45,6 +46,7 @@ function wanted(entry: NativeEntry): object {
         targetPort: transport === 'stdio' ? undefined : port,
         args,
         permissions,
+        provenance,
       }
     : { ...common, target: { kind: 'remote', url }, headers: headers.map(requirement) };
 }

@@ -148,6 +148,18 @@ describe('what the argument of run means', () => {
   ])('%j is refused', (text, code) => {
     expect(() => parseTarget(text, '/home/ann')).toThrow(expect.objectContaining({ code }));
   });
+  test.each(['./server', '../server', '.', '..', '/srv/server'])(
+    'the path %s is told to be one, with the way to run what is there',
+    (text) => {
+      expect(() => parseTarget(text, '/home/ann')).toThrow(
+        expect.objectContaining({
+          code: 'target/invalid',
+          message: `"${text}" is a path, and no name of a server or an image`,
+          hint: `a Go project is run as go://${text}, a saved run configuration with --from-config ${text}`,
+        }),
+      );
+    },
+  );
   test('any text is classified or refused with a code', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {

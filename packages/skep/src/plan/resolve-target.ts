@@ -117,6 +117,8 @@ export type Target =
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//;
 // What an image reference may be made of; anything else can only be a mistake or an attack.
 const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]*$/;
+// No catalogue name and no image reference begins so.
+const PATH = /^(?:\/|\.{1,2}(?:\/|$))/;
 
 /** A relative path is one in `cwd`. Fails with `target/invalid`, `target/invalid-package` or `usage/missing-argument`; looks nothing up. */
 export function parseTarget(text: string, cwd: string): Target {
@@ -133,6 +135,12 @@ export function parseTarget(text: string, cwd: string): Target {
   }
   if (text.length > 512 || /[\s\p{Cc}]/u.test(text)) {
     throw new SkepError('target/invalid', { message: `cannot run ${JSON.stringify(text.slice(0, 80))}` });
+  }
+  if (PATH.test(text)) {
+    throw new SkepError('target/invalid', {
+      message: `"${text}" is a path, and no name of a server or an image`,
+      hint: `a Go project is run as go://${text}, a saved run configuration with --from-config ${text}`,
+    });
   }
   return { kind: 'name', name: text, mayBeImage: IMAGE.test(text) && /[/:@]/.test(text) };
 }
