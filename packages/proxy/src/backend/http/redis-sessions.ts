@@ -35,6 +35,9 @@ export async function openRedisSessions(
   { clock, log }: Services,
 ): Promise<SessionStore> {
   const { createClient } = await import('@redis/client');
+  let isAway = false;
+  let isClosed = false;
+  let isDialling = true;
   const client = createClient({
     url: address,
     database,
@@ -47,13 +50,17 @@ export async function openRedisSessions(
     RESP: 2,
     socket: {
       connectTimeout: CONNECT_WITHIN_MS,
-      reconnectStrategy: (tries) => Math.min(100 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS),
+      reconnectStrategy: (tries) => !isClosed && Math.min(100 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS),
     },
   });
-  let isAway = false;
-  let isClosed = false;
   const whenBack: (() => void)[] = [];
+  client.on('reconnecting', () => (isDialling = true));
+  client.on('connect', () => {
+    isDialling = false;
+    if (isClosed) end();
+  });
   client.on('error', (error: Error) => {
+    isDialling = false;
     if (isAway || isClosed) return;
     isAway = true;
     log.warn({ why: error.message }, 'Redis does not answer: only sessions that this proxy knows are served');
@@ -63,6 +70,10 @@ export async function openRedisSessions(
     isAway = false;
     for (const tell of whenBack) tell();
   });
+  // What is destroyed while it dials connects all the same, and stays (@redis/client 6.3.1).
+  const end = (): void => {
+    if (!isDialling && client.isOpen) client.destroy();
+  };
   client.connect().catch(() => {});
 
   async function asked<T>(answer: () => Promise<T>): Promise<T> {
@@ -91,9 +102,8 @@ export async function openRedisSessions(
     extend: async (key, ttlMs) => (await asked(() => client.pExpire(keyOf(key), ttlMs))) === 1,
     onBack: (tell) => void whenBack.push(tell),
     close() {
-      if (isClosed) return;
       isClosed = true;
-      client.destroy();
+      end();
     },
   };
 }
