@@ -31,28 +31,14 @@ interface Services {
 
 /** Sessions in Redis. Begins to connect, waits for nobody, and goes on trying: who needs it meanwhile is told. */
 export async function openRedisSessions(
-  { address, database, keyPrefix, password }: RedisSettings,
+  settings: RedisSettings,
   { clock, log }: Services,
 ): Promise<SessionStore> {
   const { createClient } = await import('@redis/client');
   let isAway = false;
   let isClosed = false;
   let isDialling = true;
-  const client = createClient({
-    url: address,
-    database,
-    ...(password === undefined ? {} : { password }),
-    disableOfflineQueue: true,
-    disableClientInfo: true,
-    commandsQueueMaxLength: MOST_WAITING,
-    pingInterval: PING_EVERY_MS,
-    maintNotifications: 'disabled',
-    RESP: 2,
-    socket: {
-      connectTimeout: CONNECT_WITHIN_MS,
-      reconnectStrategy: (tries) => !isClosed && Math.min(100 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS),
-    },
-  });
+  const client = createClient(optionsOf(settings, () => isClosed));
   const whenBack: (() => void)[] = [];
   client.on('reconnecting', () => (isDialling = true));
   client.on('connect', () => {
@@ -88,7 +74,7 @@ export async function openRedisSessions(
     }
   }
 
-  const keyOf = (key: string): string => `${keyPrefix}session:${key}`;
+  const keyOf = (key: string): string => `${settings.keyPrefix}session:${key}`;
   return {
     async get(key) {
       // GETRANGE, so that a value of any length costs no more than one that can be.
@@ -106,4 +92,23 @@ export async function openRedisSessions(
       end();
     },
   };
+}
+
+function optionsOf({ address, database, password }: RedisSettings, isClosed: () => boolean) {
+  return {
+    url: address,
+    database,
+    ...(password === undefined ? {} : { password }),
+    disableOfflineQueue: true,
+    disableClientInfo: true,
+    commandsQueueMaxLength: MOST_WAITING,
+    pingInterval: PING_EVERY_MS,
+    maintNotifications: 'disabled',
+    RESP: 2,
+    socket: {
+      connectTimeout: CONNECT_WITHIN_MS,
+      reconnectStrategy: (tries: number) =>
+        !isClosed() && Math.min(100 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS),
+    },
+  } as const;
 }
