@@ -41,6 +41,34 @@ describe('skep config', () => {
     expect(await skep.read(skep.places.configFile)).toBe(after);
   });
 
+  test.each([
+    ['otel.endpoint', 'localhost:4318'],
+    ['otel.sampling-rate', '0.5'],
+    ['otel.env-vars', 'REGION,ZONE'],
+    ['otel.insecure', 'true'],
+    ['otel.enable-prometheus-metrics-path', 'true'],
+    ['otel.tracing-enabled', 'false'],
+    ['otel.metrics-enabled', 'true'],
+    ['otel.use-legacy-attributes', 'false'],
+  ])('%s is set, read back by runs, and unset', async (key, value) => {
+    const skep = await commandUnderTest();
+    await skep.output(`config set ${key} ${value}`);
+    expect(await skep.output(`config get ${key}`)).toBe(`${value}\n`);
+    await skep.output('run fake:1 --name a1');
+    await skep.output(`config unset ${key}`);
+    expect((await skep.run(`config get ${key}`)).err).toBe(`${key} is not set\n`);
+  });
+
+  test('every key is known as it is listed, and with underscores or dashes instead', async () => {
+    const skep = await commandUnderTest();
+    const listed = JSON.parse(await skep.output('config list --format json')) as Record<string, unknown>;
+    for (const key of Object.keys(listed)) {
+      for (const word of [key, key.replaceAll('-', '_'), key.replaceAll('_', '-')]) {
+        expect((await skep.run(`config get ${word}`)).status, word).toBe(0);
+      }
+    }
+  });
+
   test('a certificate that is not there any more is said', async () => {
     const skep = await commandUnderTest();
     await skep.configure('ca_certificate_path: /nowhere/ca.pem\n');

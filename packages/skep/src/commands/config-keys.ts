@@ -178,10 +178,10 @@ function together({ key }: Row, command: string): SkepError {
   });
 }
 
-/** The row of a key, which may be written with dashes. Fails with `usage/*` naming the key. */
+/** The row of a key, which may be written with dashes or underscores. Fails with `usage/*` naming the key. */
 function rowOf(word: string): Row {
-  const key = word.replaceAll('-', '_');
-  const row = KEYS.find((one) => one.key === key);
+  const key = withUnderscores(word);
+  const row = KEYS.find((one) => withUnderscores(one.key) === key);
   if (row) return row;
   throw new SkepError('usage/invalid-value', {
     message: `unknown key ${JSON.stringify(printable(word).slice(0, 100))}`,
@@ -192,6 +192,8 @@ function rowOf(word: string): Row {
     ),
   });
 }
+
+const withUnderscores = (key: string): string => key.replaceAll('-', '_');
 
 /** What the file says; an address without what signs in. */
 function shownValue(row: Row, setting: Setting | undefined): string | undefined {
