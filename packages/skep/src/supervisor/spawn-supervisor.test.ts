@@ -20,13 +20,13 @@ test('a supervisor gets what it needs to find its places, its engine and its cer
 
 test('a supervisor finds the cluster that its shell means', () => {
   const needed = {
-    KUBECONFIG: '/home/me/work/cluster.yaml',
+    KUBECONFIG: '/home/me/project/cluster.yaml',
     SKEP_KUBE_NAMESPACE: 'tools',
     KUBERNETES_SERVICE_HOST: '10.0.0.1',
     KUBERNETES_SERVICE_PORT: '443',
   };
   const given = { ...needed, KUBECONFIG: 'cluster.yaml' };
-  expect(supervisorEnv({ env: given, cwd: '/home/me/work' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
+  expect(supervisorEnv({ env: given, cwd: '/home/me/project' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
 });
 
 test('a path that the shell reads against its own directory means the same to a supervisor', () => {
