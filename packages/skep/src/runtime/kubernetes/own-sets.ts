@@ -1,5 +1,6 @@
-import { isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import type { PortBinding } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 import type { ClusterApi, Members, ObjectRef } from './cluster-api.ts';
@@ -41,7 +42,8 @@ export class OwnSets {
    * this process did not describe itself only addresses count that this machine alone reaches.
    */
   hostPorts({ name, ports }: SetFacts): readonly PortBinding[] {
-    const own = this.#ports.get(name) ?? ports.filter(({ hostIp }) => isLoopback(hostIp));
+    const own =
+      this.#ports.get(name) ?? ports.filter(({ hostIp }) => isIP(hostIp) !== 0 && isLoopback(hostIp));
     return own.filter(({ hostPort }) => hostPort > 0);
   }
 
@@ -93,8 +95,4 @@ export class OwnSets {
       }
     }
   }
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
