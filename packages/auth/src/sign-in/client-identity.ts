@@ -5,7 +5,7 @@ import { basicLogin } from '../token/exchange.ts';
 import type { Discovered } from './discover.ts';
 import type { ClientKey, KeptClient, KeptSignIn, SignInServices, SignInTarget, SignInWay } from './port.ts';
 import type { Reach } from './reach.ts';
-import { isRegistered, registerClient } from './register.ts';
+import { endsSoon, isRegistered, registerClient } from './register.ts';
 
 /** Who the client says that it is, and how that came about. */
 export interface ChosenClient {
@@ -18,8 +18,6 @@ export interface ChosenClient {
 
 /** What an earlier try of the same sign-in has shown to be of no use. */
 export type Refused = ReadonlySet<'cached' | 'document'>;
-
-const DAY_MS = 86_400_000;
 
 interface Earlier {
   readonly way: SignInWay;
@@ -97,8 +95,8 @@ interface Registering extends Pick<SignInServices, 'clock'> {
 
 /**
  * The client to sign in with: registers one where that was chosen, where its server has forgotten it, or where its secret ends within a
- * day or it was registered for too little. It is not renewed then: what is kept has to go on with the old one until this
- * sign-in holds. Errors as `registerClient`.
+ * day or it was registered for too little. It is not renewed here: what is kept has to go on with the old one until this
+ * sign-in holds (decision 0460). Errors as `registerClient`.
  */
 export async function readyClient(
   chosen: ChosenClient,
@@ -106,10 +104,15 @@ export async function readyClient(
   { reach, way, callbackPort, clock }: Registering,
 ): Promise<KeptClient> {
   const { client } = chosen;
-  const { secretExpiresAt: end = Infinity, scopes: allowed } = client?.registered ?? {};
+  const allowed = client?.registered?.scopes;
   const isEnough = allowed === undefined || found.scopes.every((one) => allowed.includes(one));
   // A server shows its own page for a client that it does not know, and nobody would come back from there.
-  if (client !== undefined && isEnough && end - clock.now() > DAY_MS && (await isRegistered(client, reach)))
+  if (
+    client !== undefined &&
+    isEnough &&
+    !endsSoon(client, clock.now()) &&
+    (await isRegistered(client, reach))
+  )
     return client;
   const asked = { server: found.server, way, scopes: found.scopes, callbackPort };
   return registerClient(asked, reach).catch((error: unknown) => {

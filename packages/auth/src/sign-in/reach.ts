@@ -96,7 +96,7 @@ async function readFollowing(first: string, send: Reach['send']): Promise<Respon
 }
 
 /** A document whose members every parser finds under the same names (`parseJson`). */
-async function plain(answer: Response): Promise<Response> {
+export async function plain(answer: Response): Promise<Response> {
   const text = await answer.text();
   const { status, headers } = answer;
   return new Response(text === '' ? null : plainText(text), { status, headers });

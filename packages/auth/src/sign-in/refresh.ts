@@ -4,9 +4,10 @@ import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
 import { libraryClient } from './library-client.ts';
 import { resourceParameter, tokensOf, withoutIdentity } from './obtained.ts';
-import type { KeptSignIn, SignInServices } from './port.ts';
+import type { KeptClient, KeptSignIn, SignInServices } from './port.ts';
 import { bindingTo, keptProver, type Prover } from './proof.ts';
 import { openReach, type Reach } from './reach.ts';
+import { renewRegistration } from './register.ts';
 import { tokensUnattended, type UnattendedTarget } from './unattended-ways.ts';
 
 export interface RefreshServices extends Pick<SignInServices, 'fetch' | 'clock'> {
@@ -30,7 +31,7 @@ export function isFresh({ accessToken, obtainedAt, expiresAt }: KeptSignIn, now:
  */
 export async function refresh(kept: KeptSignIn, services: RefreshServices): Promise<KeptSignIn> {
   const { clock, target = {} } = services;
-  const reach = openReach({ resource: kept.resource, ...target }, services, kept.mayBePrivate);
+  const reach = reachOf(kept, services);
   const prover = kept.proofKey === undefined ? undefined : await keptProver(kept.proofKey, kept.client);
   const answer = await ask(kept, target, { reach, prover });
   const now = clock.now();
@@ -38,6 +39,15 @@ export async function refresh(kept: KeptSignIn, services: RefreshServices): Prom
   // A server that gives no new refresh token means the old one to be used on.
   const refreshToken = tokens.refreshToken ?? kept.refreshToken;
   return { ...kept, ...tokens, refreshToken, subject: kept.subject };
+}
+
+/** The client of the sign-in, its registration renewed. Errors as `renewRegistration`. */
+export function renewClient(kept: KeptSignIn, services: RefreshServices): Promise<KeptClient> {
+  return renewRegistration(kept, reachOf(kept, services));
+}
+
+function reachOf(kept: KeptSignIn, services: RefreshServices): Reach {
+  return openReach({ resource: kept.resource, ...services.target }, services, kept.mayBePrivate);
 }
 
 async function ask(

@@ -4,8 +4,8 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { scopesOf } from './challenge.ts';
 import { exchangeWith } from './oauth-failure.ts';
-import type { AuthMethod, KeptClient, SignInWay } from './port.ts';
-import type { Reach } from './reach.ts';
+import type { AuthMethod, KeptClient, KeptSignIn, SignInWay } from './port.ts';
+import { plain, type Reach } from './reach.ts';
 
 export interface Registration {
   readonly server: oauth.AuthorizationServer;
@@ -19,6 +19,7 @@ export interface Registration {
 const NOT_OFFERED: ReadonlySet<number> = new Set([404, 405, 501]);
 /** What a registration endpoint answers for a client that it does not know (RFC 7592 §2.1). */
 const FORGOTTEN: ReadonlySet<number> = new Set([401, 403, 404, 410]);
+const DAY_MS = 86_400_000;
 const GRANTS: Readonly<Record<SignInWay, string>> = {
   browser: 'authorization_code',
   device: 'urn:ietf:params:oauth:grant-type:device_code',
@@ -36,13 +37,49 @@ export function redirectUri(port: number): string {
 export async function registerClient(registration: Registration, reach: Reach): Promise<KeptClient> {
   const { server } = registration;
   if (typeof server.registration_endpoint !== 'string') throw clientNeeded(server);
-  const metadata = metadataFor(registration);
+  const metadata = metadataFor(registration, registeredMethod(server));
   const body = await exchangeWith(server, [], async () => {
     const answer = await oauth.dynamicClientRegistrationRequest(server, metadata, reach.options);
     if (NOT_OFFERED.has(answer.status)) throw clientNeeded(server);
     return oauth.processDynamicClientRegistrationResponse(await asConform(answer));
   });
   return asClient(body, metadata.token_endpoint_auth_method, registration);
+}
+
+/**
+ * The client of a sign-in as an update of its registration left it (RFC 7592 §2.2): its secret is not sent, so that a server that
+ * gives secrets with an end gives another. Fails as `exchangeWith`, and with `auth/bad-answer` where the answer is about another client.
+ */
+export async function renewRegistration(kept: KeptSignIn, reach: Reach): Promise<KeptClient> {
+  const { client, way, issuer } = kept;
+  const { uri = '', token, scopes = [], callbackPort } = client.registered ?? {};
+  const registration = { server: { issuer }, way, scopes, callbackPort };
+  const metadata = { ...metadataFor(registration, client.authMethod), client_id: client.id };
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept: 'application/json',
+  };
+  const body = await exchangeWith({ issuer }, [token, client.secret], async () => {
+    const asking = { method: 'PUT', headers, body: JSON.stringify(metadata) } as const;
+    const answer = await plain(await reach.send(uri, asking));
+    return oauth.processDynamicClientRegistrationResponse(await asConform(answer));
+  });
+  const renewed = asClient(body, client.authMethod, registration, client);
+  if (renewed.id === client.id && renewed.authMethod === client.authMethod) return renewed;
+  const message = `"${issuer}" answered with the registration of another client, or of another kind`;
+  throw new SkepError('auth/bad-answer', { message });
+}
+
+/** Whether the secret of a registered client ends within a day, or has ended. */
+export function endsSoon({ registered }: KeptClient, now: number): boolean {
+  return (registered?.secretExpiresAt ?? Infinity) - now <= DAY_MS;
+}
+
+/** Whether it does, and its server has said where registrations are changed. */
+export function isToRenew(client: KeptClient, now: number): boolean {
+  const { uri, token } = client.registered ?? {};
+  return uri !== undefined && token !== undefined && endsSoon(client, now);
 }
 
 /** Whether the server still knows a client (RFC 7592 §2.1); true where it cannot be asked. */
@@ -63,12 +100,12 @@ type Metadata = Partial<oauth.OmitSymbolProperties<oauth.Client>> & {
   readonly token_endpoint_auth_method: AuthMethod;
 };
 
-function metadataFor({ server, way, scopes, callbackPort }: Registration): Metadata {
+function metadataFor({ way, scopes, callbackPort }: Registration, method: AuthMethod): Metadata {
   return {
     ...(callbackPort === undefined ? {} : { redirect_uris: [redirectUri(callbackPort)] }),
     client_name: 'Skep MCP Client',
     application_type: 'native',
-    token_endpoint_auth_method: registeredMethod(server),
+    token_endpoint_auth_method: method,
     grant_types: [GRANTS[way], 'refresh_token'],
     response_types: way === 'browser' ? ['code'] : [],
     ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
@@ -97,18 +134,21 @@ function asClient(
   body: Readonly<Record<string, unknown>>,
   asked: AuthMethod,
   { server, callbackPort, scopes }: Registration,
+  before?: KeptClient,
 ): KeptClient {
-  const { client_id: id, client_secret: secret, client_secret_expires_at: end } = body;
+  const { client_id: id, client_secret_expires_at: end } = body;
   const method = methodOf(body['token_endpoint_auth_method']) ?? asked;
   const text = (value: unknown): string | undefined =>
     typeof value === 'string' && value !== '' ? value : undefined;
+  const secret = text(body['client_secret']) ?? before?.secret;
+  const { uri, token } = before?.registered ?? {};
   return {
     id: text(id) ?? '',
-    secret: method === 'none' ? undefined : text(secret),
-    authMethod: method !== 'none' && text(secret) === undefined ? 'none' : method,
+    secret: method === 'none' ? undefined : secret,
+    authMethod: method !== 'none' && secret === undefined ? 'none' : method,
     registered: {
-      uri: addressIn(body['registration_client_uri'], server.registration_endpoint),
-      token: text(body['registration_access_token']),
+      uri: addressIn(body['registration_client_uri'], uri ?? server.registration_endpoint) ?? uri,
+      token: text(body['registration_access_token']) ?? token,
       secretExpiresAt: typeof end === 'number' && end > 0 ? end * 1_000 : undefined,
       callbackPort,
       scopes: scopesOf(text(body['scope'])) ?? (scopes.length === 0 ? undefined : scopes),

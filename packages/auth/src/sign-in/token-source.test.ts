@@ -1,74 +1,13 @@
 import { createHash } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { silentLog } from '@skep/core/log/log.ts';
-import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
-import { memoryStore } from './memory-store.fixture.ts';
-import type { KeptSignIn, SignInState, SignInStore, ProvingTokenSource } from './port.ts';
+import type { SignInStore } from './port.ts';
 import { createProver } from './proof.ts';
 import { refresh } from './refresh.ts';
 import { signIn } from './sign-in.ts';
-import { createTokenSource, type TokenSourceServices } from './token-source.ts';
-import { createSignInFetch } from './sign-in-fetch.ts';
-import { servicesWith, signInAt, startWorld, tokens, type Answer, type World } from './world.fixture.ts';
-
-const KEY = 'one';
-const HOUR = 3_600_000;
-
-interface Bench extends AsyncDisposable {
-  readonly world: World;
-  readonly clock: ManualClock;
-  readonly store: ReturnType<typeof memoryStore>;
-  readonly states: SignInState[];
-  readonly source: (changes?: Partial<TokenSourceServices>, store?: SignInStore) => ProvingTokenSource;
-  /** Of refreshes. */
-  readonly refreshes: () => number;
-}
-
-/** A sign-in whose refresh token is the one that the server knows, and that is good for an hour. */
-async function openBench(changes: Partial<KeptSignIn> = {}): Promise<Bench> {
-  const world = await startWorld();
-  const clock = manualClock();
-  const first = await fetch(`${world.server.origin}/token`, { method: 'POST', body: new URLSearchParams() });
-  const { access_token: accessToken } = (await first.json()) as { access_token: string };
-  const kept: KeptSignIn = {
-    ...signInAt(world),
-    resourceIndicator: world.target.resource,
-    accessToken,
-    obtainedAt: clock.now(),
-    expiresAt: clock.now() + HOUR,
-    refreshToken: world.refreshToken(),
-    ...changes,
-  };
-  const store = memoryStore(new Map([[KEY, kept]]));
-  const states: SignInState[] = [];
-  const net = createSignInFetch({ timeoutMs: 2_000 });
-  return {
-    world,
-    clock,
-    store,
-    states,
-    refreshes: () => world.server.of('POST /token').length - 1,
-    source(given = {}, where = store) {
-      const onState = (state: SignInState): void => void states.push(state);
-      const services = { fetch: net, clock, log: silentLog, random: () => 0.5, onState, ...given };
-      const source = createTokenSource(KEY, where, services);
-      onTestFinished(() => source.close());
-      return source;
-    },
-    async [Symbol.asyncDispose]() {
-      net.close();
-      await world[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const keptIn = ({ store }: Bench): KeptSignIn => {
-  const kept = store.kept.get(KEY);
-  if (kept === undefined) throw new Error('nothing is kept');
-  return kept;
-};
+import { HOUR, KEY, keptIn, openBench } from './token-bench.fixture.ts';
+import { servicesWith, startWorld, tokens, type Answer } from './world.fixture.ts';
 
 describe('a token that is good', () => {
   test('is handed out without asking anybody, and refreshed a minute before it ends', async () => {

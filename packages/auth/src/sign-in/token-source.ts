@@ -3,10 +3,18 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import type { Timer } from '@skep/core/time/clock.ts';
 import { causeText } from '../token/outcome.ts';
 import { tokenChallenge } from './challenge.ts';
-import type { KeptSignIn, SignInServices, SignInState, SignInStore, ProvingTokenSource } from './port.ts';
+import type {
+  KeptClient,
+  KeptSignIn,
+  SignInServices,
+  SignInState,
+  SignInStore,
+  ProvingTokenSource,
+} from './port.ts';
 import { keptProver, type ProvedRequest, type Prover } from './proof.ts';
 import { parsedUrl } from './reach.ts';
-import { isFresh, refresh, type RefreshServices } from './refresh.ts';
+import { isFresh, refresh, renewClient, type RefreshServices } from './refresh.ts';
+import { isToRenew } from './register.ts';
 import { union, wantedBy } from './scopes.ts';
 
 /** How patiently a refresh is tried again, milliseconds. */
@@ -97,6 +105,8 @@ class Source {
   #ended: SkepError | undefined;
   /** What a refresh gave that could not be stored; its old token may be worth nothing any more. */
   #unsaved: { readonly from: KeptSignIn; readonly to: KeptSignIn } | undefined;
+  /** The same, of a registration that was renewed. */
+  #unsavedClient: { readonly from: KeptClient; readonly to: KeptClient } | undefined;
   #timer: Timer | undefined;
   #prover: Prover | undefined;
   #lookedAt = 0;
@@ -242,6 +252,10 @@ class Source {
 
   async #refreshOnce(seen: KeptSignIn): Promise<KeptSignIn> {
     try {
+      // On its own, so that the new secret is kept before it is used.
+      if (isToRenew(seen.client, this.#now()))
+        await this.#store.change(this.#key, (stored) => this.#withRenewedClient(stored));
+      this.#unsavedClient = undefined;
       const kept = await this.#store.change(this.#key, (stored) => this.#next(stored, seen));
       if (kept === undefined) throw new SkepError('auth/not-signed-in');
       this.#unsaved = undefined;
@@ -264,12 +278,36 @@ class Source {
     }
   }
 
+  /** Runs alone among all that share the store. Where the registration cannot be renewed, its old secret serves until it ends. */
+  async #withRenewedClient(stored: KeptSignIn | undefined): Promise<KeptSignIn | undefined> {
+    if (stored === undefined || !isToRenew(stored.client, this.#now())) return stored;
+    const from = stored.client;
+    const last = this.#unsavedClient;
+    const isUnsaved = last?.from.id === from.id && last.from.secret === from.secret;
+    if (last !== undefined && isUnsaved) return { ...stored, client: last.to };
+    try {
+      const to = await renewClient(stored, this.#services);
+      this.#unsavedClient = { from, to };
+      return { ...stored, client: to };
+    } catch (error) {
+      const hasEnded = (from.registered?.secretExpiresAt ?? Infinity) <= this.#now();
+      if (hasEnded && !(error instanceof SkepError && PERMANENT.has(error.code))) throw error;
+      this.#services.log.warn(
+        { reason: causeText(error) },
+        'the registration of the client could not be renewed',
+      );
+      return stored;
+    }
+  }
+
   /** Runs alone among all that share the store: what they have refreshed meanwhile is good for us too. */
   async #next(stored: KeptSignIn | undefined, seen: KeptSignIn): Promise<KeptSignIn> {
     if (stored === undefined) throw new SkepError('auth/not-signed-in');
     if (stored.accessToken !== seen.accessToken && isFresh(stored, this.#now())) return stored;
     const last = this.#unsaved;
-    const unsaved = last?.from.accessToken === stored.accessToken ? last?.to : undefined;
+    const isUnsaved = last?.from.accessToken === stored.accessToken;
+    // What renewed the client since then was kept.
+    const unsaved = isUnsaved && last !== undefined ? { ...last.to, client: stored.client } : undefined;
     if (unsaved !== undefined && isFresh(unsaved, this.#now())) return unsaved;
     const to = await refresh(unsaved ?? stored, this.#services);
     this.#unsaved = { from: stored, to };
