@@ -109,6 +109,26 @@ async function initialize(url: string): Promise<Response> {
   });
 }
 
+describe('a server that gives registered clients secrets that end', () => {
+  test('goes on being used: the secret is renewed before it ends, and nobody signs in again', async () => {
+    await guardedBy({ registers: true, secretLifeS: 3 });
+    idp.tokenLifeMs = 1_000;
+    const renewals = (): number => idp.requests.filter((line) => line.startsWith('PUT /reg/')).length;
+    const url = await ran(['--debug']);
+    const call = async (): Promise<number> => counted(url).then(renewals);
+    await expect.poll(call, { timeout: 30_000 }).toBeGreaterThan(4);
+    await user.killSupervisor();
+    await user.skep(['start', NAME]);
+    const before = renewals();
+    await expect.poll(call, { timeout: 30_000 }).toBeGreaterThan(before + 1);
+    expect(idp.refreshes().refused).toBe(0);
+    expect(await status()).toBe('running');
+    expect(opened()).toBe(1);
+    const logs = files().map((file) => readFileSync(file, 'latin1'));
+    for (const secret of idp.given) expect(logs.some((text) => text.includes(secret))).toBe(false);
+  }, 90_000);
+});
+
 describe('a server that clients sign in to with a client that registers itself', () => {
   beforeEach(() => guardedBy({ registers: true }));
 
