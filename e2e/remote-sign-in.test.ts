@@ -109,6 +109,29 @@ async function initialize(url: string): Promise<Response> {
   });
 }
 
+test.each<[string, Omit<SignInProviderOptions, 'resource'>]>([
+  ['registers public clients, and wants to know what tokens are for', { registers: true }],
+  ['knows one client alone, which has a secret', { registers: false }],
+  ['does not rotate its refresh tokens', { registers: true, keepsRefreshTokens: true }],
+  ['gives tokens that have to be asked about', { registers: true, opaque: true }],
+  ['knows no resource indicators', { registers: true, indicators: false }],
+])('a provider that %s is signed in to once, refreshed, and known after a start', async (_name, options) => {
+  await guardedBy(options);
+  idp.tokenLifeMs = 1_000;
+  const own = ['--remote-auth-client-id', OWN_CLIENT.id, '--remote-auth-client-secret', OWN_CLIENT.secret];
+  const url = await ran(options.registers ? [] : own);
+  const refreshes = async (): Promise<number> => counted(url).then(() => idp.refreshes().done);
+  await expect.poll(refreshes, { timeout: 20_000 }).toBeGreaterThan(1);
+  await user.killSupervisor();
+  await user.skep(['start', NAME]);
+  const before = idp.refreshes().done;
+  await expect.poll(refreshes, { timeout: 20_000 }).toBeGreaterThan(before);
+  expect(idp.refreshes().refused).toBe(0);
+  expect(opened()).toBe(1);
+  const kept = idp.requests.filter((line) => line === 'POST /reg').length;
+  expect(kept).toBe(options.registers ? 1 : 0);
+});
+
 describe('a server that gives registered clients secrets that end', () => {
   test('goes on being used: the secret is renewed before it ends, and nobody signs in again', async () => {
     await guardedBy({ registers: true, secretLifeS: 3 });

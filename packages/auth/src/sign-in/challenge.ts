@@ -21,10 +21,15 @@ export async function challengesOf(header: string): Promise<readonly Challenge[]
   }));
 }
 
-/** The first that asks for a token that somebody signs in for. */
+/** The first that asks for a token. */
 export async function tokenChallenge(header: string): Promise<Challenge | undefined> {
   const all = await challengesOf(header);
-  return all.find(({ scheme }) => TOKEN_SCHEMES.has(scheme));
+  return all.find(asksForToken);
+}
+
+/** Whether it asks for a token that somebody signs in for. */
+export function asksForToken({ scheme }: Challenge): boolean {
+  return TOKEN_SCHEMES.has(scheme);
 }
 
 const TOKEN_SCHEMES: ReadonlySet<string> = new Set(['bearer', 'oauth', 'dpop']);

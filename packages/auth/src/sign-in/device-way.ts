@@ -15,6 +15,8 @@ const INTERVAL_S = 5;
 const MAX_LIFE_S = 3_600;
 /** The server says how often it is asked, the person how long. */
 const MAX_INTERVAL_S = 60;
+/** Letters of a code that a person types. */
+const MAX_CODE = 100;
 
 /**
  * Device grant (RFC 8628): shows a code, which a person types elsewhere, and asks until that was done. Fails with `auth/no-person`,
@@ -36,6 +38,10 @@ export async function signInByDevice(attempt: Attempt): Promise<KeptSignIn> {
     const answer = await oauth.deviceAuthorizationRequest(server, library, auth, parameters, reach.options);
     return oauth.processDeviceAuthorizationResponse(server, library, answer);
   });
+  if (code.user_code.length > MAX_CODE)
+    throw new SkepError('auth/bad-answer', {
+      message: `"${server.issuer}" gave a code that nobody can type`,
+    });
   const whole = code.verification_uri_complete;
   person.showCode(
     pageAt(code.verification_uri, reach).href,

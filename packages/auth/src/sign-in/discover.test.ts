@@ -246,7 +246,10 @@ describe('metadata that is not believed', () => {
     await using services = servicesWith({ challenge: 'Bearer' });
     const { resource } = world.target;
     await expect(find({ resource }, services)).rejects.toMatchObject({ code: 'auth/no-sign-in' });
-    expect(await probe({ resource }, services)).toEqual({ kind: 'none' });
+    expect(await probe({ resource }, services)).toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringContaining('is not public'),
+    });
     const named = { resource: REMOTE.resource, issuer: world.server.origin };
     const offline = { ...services, fetch: { ...services.fetch, resource: documents({}).resource } };
     await expect(find(named, offline)).rejects.toMatchObject({ code: 'auth/bad-metadata' });

@@ -74,10 +74,11 @@ async function challengeOf(target: SignInTarget, services: Services): Promise<Ch
   if (services.challenge !== undefined) return tokenChallenge(services.challenge);
   if (target.issuer !== undefined || target.tokenUrl !== undefined) return undefined;
   const demand = await probe(target, services);
-  const header = demand.kind === 'sign-in' ? demand.challenge : undefined;
-  const challenge = header === undefined ? undefined : await tokenChallenge(header);
-  if (header === undefined || challenge !== undefined) return challenge;
-  const message = `"${shownUrl(parsedUrl(target.resource))}" asks for another kind of authentication than tokens`;
+  if (demand.kind === 'sign-in' && demand.challenge !== undefined) return tokenChallenge(demand.challenge);
+  if (demand.kind === 'unknown')
+    services.log.warn({ reason: demand.reason }, 'cannot tell whether the server demands a sign-in');
+  if (demand.kind !== 'other') return undefined;
+  const message = `"${shownUrl(parsedUrl(target.resource))}" asks for ${demand.schemes.join(' or ')} authentication, not for a token`;
   throw new SkepError('auth/no-sign-in', { message });
 }
 

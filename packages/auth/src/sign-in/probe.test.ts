@@ -61,7 +61,7 @@ describe('whether a server demands a sign-in', () => {
     [500, {}, 'none'],
     [200, {}, 'none'],
     [400, undefined, 'none'],
-    [400, { resource: 'http://localhost:1/other' }, 'none'],
+    [400, { resource: 'http://localhost:1/other' }, 'unknown'],
     [400, { authorization_servers: [] }, 'none'],
   ])('one that answers %i to all, with metadata %o, demands: %s', async (status, members, kind) => {
     await using server = await startScripted();
@@ -108,7 +108,7 @@ describe('whether a server demands a sign-in', () => {
     expect(await probe(at(server.origin), services)).toMatchObject({ kind: 'sign-in' });
   });
 
-  test('redirects are followed on its own host alone, and what goes wrong demands nothing', async () => {
+  test('redirects are followed on its own host alone, and what goes wrong is told', async () => {
     await using server = await startScripted();
     await using other = await startScripted();
     await using services = servicesWith();
@@ -117,10 +117,28 @@ describe('whether a server demands a sign-in', () => {
     expect(await probe(at(server.origin), services)).toMatchObject({ kind: 'sign-in' });
     server.on.set('GET /mcp', () => ({ status: 307, headers: { location: `${other.origin}/mcp` } }));
     other.on.set('GET /mcp', () => ({ status: 401 }));
-    expect(await probe(at(server.origin), services)).toEqual({ kind: 'none' });
+    expect(await probe(at(server.origin), services)).toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringContaining('another host'),
+    });
     server.on.set('GET /mcp', () => ({ status: 302, headers: { location: '/mcp' } }));
-    expect(await probe(at(server.origin), services)).toEqual({ kind: 'none' });
-    expect(await probe(at('http://localhost:1'), services)).toEqual({ kind: 'none' });
+    expect(await probe(at(server.origin), services)).toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringContaining('too often'),
+    });
+    expect(await probe(at('http://localhost:1'), services)).toMatchObject({ kind: 'unknown' });
     expect(other.asked).toEqual([]);
+  });
+
+  test.each<[string, object]>([
+    ['Basic realm="a"', { kind: 'other', schemes: ['basic'] }],
+    ['Digest realm="a", nonce="b", Basic realm="c"', { kind: 'other', schemes: ['digest', 'basic'] }],
+    ['Basic realm="a", Bearer', { kind: 'sign-in', challenge: 'Basic realm="a", Bearer' }],
+    [',;"', { kind: 'sign-in', challenge: undefined }],
+  ])('one that asks for %s demands %o', async (header, demand) => {
+    await using server = await startScripted();
+    await using services = servicesWith();
+    server.on.set('GET /mcp', () => ({ status: 401, headers: { 'www-authenticate': header } }));
+    expect(await probe(at(server.origin), services)).toEqual(demand);
   });
 });

@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { causeText } from '../token/outcome.ts';
+import { asksForToken, challengesOf } from './challenge.ts';
 import type { SignInServices, SignInTarget } from './port.ts';
 import { openReach, parsedUrl } from './reach.ts';
 import { findResource } from './resource-metadata.ts';
@@ -7,8 +8,11 @@ import type { Head } from './sign-in-fetch.ts';
 
 /** Whether a resource demands a token. */
 export type Demand =
-  /** It does not, or it could not be asked. */
   | { readonly kind: 'none' }
+  /** It could not be asked. */
+  | { readonly kind: 'unknown'; readonly reason: string }
+  /** It demands something else, such as `basic`. */
+  | { readonly kind: 'other'; readonly schemes: readonly string[] }
   /** `challenge` is its `WWW-Authenticate`. */
   | { readonly kind: 'sign-in'; readonly challenge: string | undefined };
 
@@ -28,8 +32,7 @@ const MAX_REDIRECTS = 5;
 
 /**
  * Asks an MCP server with GET, with `initialize`, and for its tools, because some let everybody begin; the first 401 counts. Some
- * refuse what they are asked before they look for a token: there their metadata counts (decision 0351). What goes wrong is logged,
- * and demands nothing.
+ * refuse what they are asked before they look for a token: there their metadata counts (decision 0351).
  */
 export async function probe(
   { resource, mayBePrivate }: Pick<SignInTarget, 'resource' | 'mayBePrivate'>,
@@ -41,11 +44,11 @@ export async function probe(
   try {
     const url = parsedUrl(resource);
     const got = await ask(url, { method: 'GET' }, services);
-    if (got.head.status === 401) return demandOf(got.head);
+    if (got.head.status === 401) return await demandOf(got.head);
     const posted = await ask(got.url, { method: 'POST', body: INITIALIZE }, services);
-    if (posted.head.status === 401) return demandOf(posted.head);
+    if (posted.head.status === 401) return await demandOf(posted.head);
     const listed = await listAt(posted, services);
-    if (listed.head.status === 401) return demandOf(listed.head);
+    if (listed.head.status === 401) return await demandOf(listed.head);
     const isRefused = [posted, listed].every(({ head }) => REFUSALS.has(head.status));
     const target = { resource, mayBePrivate };
     const reach = openReach(target, { fetch: given.fetch, signal });
@@ -56,13 +59,18 @@ export async function probe(
       return { kind: 'sign-in', challenge: undefined };
   } catch (error) {
     given.signal?.throwIfAborted();
-    given.log.warn({ reason: causeText(error) }, 'cannot tell whether the server demands a sign-in');
+    return { kind: 'unknown', reason: causeText(error) };
   }
   return { kind: 'none' };
 }
 
-function demandOf({ headers }: Head): Demand {
-  return { kind: 'sign-in', challenge: headers['www-authenticate'] };
+async function demandOf({ headers }: Head): Promise<Demand> {
+  const header = headers['www-authenticate'];
+  const challenges = header === undefined ? [] : await challengesOf(header);
+  // What cannot be read says no more than none.
+  if (challenges.length === 0) return { kind: 'sign-in', challenge: undefined };
+  if (challenges.some(asksForToken)) return { kind: 'sign-in', challenge: header };
+  return { kind: 'other', schemes: challenges.map(({ scheme }) => scheme) };
 }
 
 interface Services extends Pick<SignInServices, 'fetch' | 'signal'> {

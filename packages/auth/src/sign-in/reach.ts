@@ -66,6 +66,8 @@ export function parsedUrl(text: string): URL {
   return url;
 }
 
+/** Letters of an address that is shown to a person. */
+const MAX_PAGE = 8_192;
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
@@ -75,8 +77,10 @@ const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'
 export function pageAt(text: string, { mayBePrivate }: Pick<Reach, 'mayBePrivate'>): URL {
   const url = URL.parse(text);
   const isHere = url !== null && LOOPBACK.has(url.hostname);
-  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && (isHere || mayBePrivate))) return url;
-  const message = `the server sends people to "${printable(text.slice(0, 200))}", which is no https page`;
+  const isShort = text.length <= MAX_PAGE;
+  if (isShort && (url?.protocol === 'https:' || (url?.protocol === 'http:' && (isHere || mayBePrivate))))
+    return url;
+  const message = `the server sends people to "${printable(text.slice(0, 200))}", which is no https page, or a very long address`;
   throw new SkepError('auth/bad-metadata', { message });
 }
 

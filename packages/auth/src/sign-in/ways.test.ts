@@ -90,6 +90,21 @@ describe('the device grant', () => {
     },
   );
 
+  test.each([
+    ['a code that nobody can type', { user_code: 'A'.repeat(101) }, 'auth/bad-answer'],
+    ['an endless address', { verification_uri: `https://as.test/${'a'.repeat(9_000)}` }, 'auth/bad-metadata'],
+    ['a program', { verification_uri: 'calc:' }, 'auth/bad-metadata'],
+    ['a program with the code', { verification_uri_complete: 'calc:' }, 'auth/bad-metadata'],
+  ])('shows nobody %s', async (_name, members, code) => {
+    await using world = await startWorld();
+    world.server.on.set('POST /device', () => ({ body: { ...DEVICE, ...members } }));
+    const shown: unknown[] = [];
+    const person = { show() {}, showCode: (...all: unknown[]) => void shown.push(all) };
+    const failed = signInBy('device', world, {}, { clock: fastClock(), person });
+    await expect(failed).rejects.toMatchObject({ code });
+    expect(shown).toEqual([]);
+  });
+
   test('registers a client of its own, which is not that of the browser', async () => {
     await using world = await startWorld();
     world.server.on.set('POST /device', () => ({ body: DEVICE }));

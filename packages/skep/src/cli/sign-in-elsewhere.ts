@@ -1,4 +1,5 @@
 import type { KeptSignIn, MayBePrivate, Person, SignInWay } from '@skep/auth/sign-in/port.ts';
+import type { Demand } from '@skep/auth/sign-in/probe.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -23,18 +24,14 @@ export interface Elsewhere {
   readonly mayBePrivate: MayBePrivate;
 }
 
-/**
- * What the server wants of whoever asks it (docs/behaviour/run.md#remote-sign-in): its `WWW-Authenticate`, or undefined where it
- * answers without a token, or not at all.
- */
+/** What the server wants of whoever asks it (docs/behaviour/run.md#remote-sign-in). */
 export async function demandOf(
   { url, caPath, mayBePrivate }: Pick<Elsewhere, 'url' | 'caPath' | 'mayBePrivate'>,
   { signal }: Pick<SignInAround, 'signal'>,
-): Promise<{ readonly challenge: string | undefined } | undefined> {
+): Promise<Demand> {
   const [{ probe }, fetch] = await Promise.all([import('@skep/auth/sign-in/probe.ts'), openFetch(caPath)]);
   try {
-    const demand = await probe({ resource: url, mayBePrivate }, { fetch, log: silentLog, signal });
-    return demand.kind === 'sign-in' ? { challenge: demand.challenge } : undefined;
+    return await probe({ resource: url, mayBePrivate }, { fetch, log: silentLog, signal });
   } finally {
     fetch.close();
   }

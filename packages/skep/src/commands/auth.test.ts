@@ -210,6 +210,27 @@ test('a service is signed in by its run, and again without being told how', asyn
   );
 });
 
+test.each([
+  ['--remote-auth-resource https://files.invalid/api', 'https://files.invalid/api'],
+  ['', undefined],
+])('run with "%s" asks for a token for that resource, and for the next one too', async (flag, resource) => {
+  const { skep, world } = await machine();
+  const secret = await skep.write('secret', 'hunter2');
+  const url = world.target.resource;
+  const service = `--remote-auth-client-credentials --remote-auth-client-id ci --remote-auth-client-secret-file ${secret}`;
+  await skep.output(`run ${url} --name b1 ${service} ${flag}`);
+  await skep.output('auth login b1');
+  const asked = world.server.of('POST /token').map(({ form }) => form.get('resource'));
+  expect(asked).toEqual([resource ?? url, resource ?? url]);
+});
+
+test('a client that the server refuses is told with the flags that give another', async () => {
+  const { skep, world } = await machine();
+  world.server.on.set('POST /token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+  const said = await skep.refusal(LOGIN);
+  expect(said).toContain('check --remote-auth-client-id and --remote-auth-client-secret-file');
+});
+
 test('where there is neither a browser nor a code, the address is printed', async () => {
   const { skep, world } = await machine();
   world.metadata['device_authorization_endpoint'] = undefined;

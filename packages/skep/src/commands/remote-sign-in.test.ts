@@ -109,6 +109,28 @@ describe('signing in to a server elsewhere', () => {
     expect((await skep.run('auth status fake')).err).toContain('fake');
   });
 
+  test('is refreshed as patiently as variables say, which the workload keeps', async () => {
+    const skep = await commandUnderTest();
+    const env = {
+      SKEP_TOKEN_REFRESH_INITIAL_RETRY_INTERVAL: '3s',
+      SKEP_TOKEN_REFRESH_MAX_RETRY_INTERVAL: '4s',
+      SKEP_TOKEN_REFRESH_MAX_ELAPSED_TIME: '5s',
+      SKEP_TOKEN_REFRESH_MAX_TRIES: '6',
+      SKEP_TOKEN_AUTH_RETRYING_TICK_INTERVAL: '7s',
+      SKEP_TOKEN_AUTH_RETRYING_MAX_ELAPSED: '8m',
+    };
+    expect(await skep.run(RUN, { env })).toMatchObject({ status: 0 });
+    const saved = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8'));
+    expect(saved).toMatchObject({
+      token_refresh_initial_retry_interval: '3s',
+      token_refresh_max_retry_interval: '4s',
+      token_refresh_max_elapsed_time: '5s',
+      token_refresh_max_tries: 6,
+      token_auth_retrying_tick_interval: '7s',
+      token_auth_retrying_max_elapsed: '8m0s',
+    });
+  });
+
   test('of a service needs no page that nobody visits', async () => {
     const skep = await commandUnderTest(secretly());
     const service = `${AUTH}-client-credentials ${AUTH}-client-id c ${AUTH}-token-url https://i.invalid/t`;
@@ -124,6 +146,15 @@ describe('signing in to a server elsewhere', () => {
     expect(await skep.left()).toEqual(NOTHING_LEFT);
     await skep.output(`run ${url} --name a1 ${AUTH}=false`);
   });
+
+  test('is not asked for by a server that wants another kind, which the person hears, and what to give instead', async () => {
+    const skep = await commandUnderTest(secretly());
+    const { url } = await server(() => ({ status: 401, headers: { 'www-authenticate': 'Basic realm="x"' } }));
+    const { err, status } = await skep.run(`run ${url} --name a1`);
+    expect([status, err]).toEqual([0, expect.stringMatching(/^Warning: 127\.0\.0\.1:\d+ asks for basic authentication.*--remote-forward-headers-secret Authorization=NAME\n/m)]);
+    expect(await skep.refusal(`run ${url} --name a2 ${AUTH}`)).toContain('asks for basic authentication, not for a token');
+    expect((await skep.run(`run ${URL} --name a3`)).err).toContain('Warning: cannot tell whether 127.0.0.1:9 wants a sign-in: ');
+  }); // prettier-ignore
 
   test('is refused by what could be overheard, whoever answers there, before anything is asked about it', async () => {
     const skep = await commandUnderTest(secretly());

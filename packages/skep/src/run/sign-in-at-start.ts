@@ -1,4 +1,5 @@
 import { printable } from '@skep/core/terminal/printable.ts';
+import type { Demand } from '@skep/auth/sign-in/probe.ts';
 import type { Context } from '../cli/context.ts';
 import { demandOf, dropSignIn, savedAuth, signInElsewhere } from '../cli/sign-in-elsewhere.ts';
 import type { RemoteSignIn } from '../plan/plan.ts';
@@ -19,6 +20,18 @@ export interface SignedInAtStart {
   readonly undo: () => Promise<void>;
 }
 
+const WANTED: Demand = { kind: 'sign-in', challenge: undefined };
+
+/** Why nobody signs in to a server that may want it. */
+function warningOf(demand: Exclude<Demand, { kind: 'sign-in' }>, url: string): string | undefined {
+  const { host } = new URL(url);
+  if (demand.kind === 'unknown')
+    return `Warning: cannot tell whether ${host} wants a sign-in: ${demand.reason}`;
+  if (demand.kind === 'none') return undefined;
+  const schemes = demand.schemes.join(' or ');
+  return `Warning: ${host} asks for ${schemes} authentication, and nobody signs in to that; keep the header with skep secret set NAME and give it with --remote-forward-headers-secret Authorization=NAME`;
+}
+
 /**
  * Signs in to the server of a workload that is being made, and keeps what comes of it; undefined where
  * the server wants nobody to sign in. A person may take long, so this comes last of what can fail. Fails as `signInElsewhere`.
@@ -28,13 +41,20 @@ export async function signInAtStart(
   { auth, isWanted, clientSecret, ...at }: RemoteSignIn,
   { context, progress, env }: SignInWork,
 ): Promise<SignedInAtStart | undefined> {
-  const demand = isWanted ? { challenge: undefined } : await demandOf(at, context);
-  if (demand === undefined) return undefined;
+  const demand = isWanted ? WANTED : await demandOf(at, context);
+  if (demand.kind !== 'sign-in') {
+    const warning = warningOf(demand, at.url);
+    if (warning !== undefined) {
+      progress.end();
+      context.terminal.err(`${printable(warning)}\n`);
+    }
+    return undefined;
+  }
   progress.end();
   const secret = clientSecret ?? env[REMOTE_CLIENT_SECRET] ?? (await clientSecretIn(auth));
   const who = { ...at, name, auth, clientSecret: secret };
   const way = auth.client_credentials ? 'client-credentials' : 'browser';
-  const kept = await signInElsewhere(who, { way, ...demand }, context);
+  const kept = await signInElsewhere(who, { way, challenge: demand.challenge }, context);
   context.terminal.err(`${printable(`Signed in to ${new URL(at.url).host}`)}\n`);
   return { auth: savedAuth(auth, kept, secret), undo: () => dropSignIn(who, context) };
 }

@@ -24,12 +24,24 @@ const KEPT: KeptSignIn = {
 
 function opened(
   auth: object,
-  { url = KEPT.resource, kept = new Map<string, KeptSignIn>([[KEY, KEPT]]), log = silentLog } = {},
+  {
+    url = KEPT.resource,
+    kept = new Map<string, KeptSignIn>([[KEY, KEPT]]),
+    log = silentLog,
+    settings = {},
+  } = {},
 ) {
   const clock = manualClock(60_000);
   const store = memoryStore(kept);
   const config = decodeRunConfig(
-    { name: 'a1', image: url, remote_url: url, transport: 'streamable-http', remote_auth_config: auth },
+    {
+      name: 'a1',
+      image: url,
+      remote_url: url,
+      transport: 'streamable-http',
+      remote_auth_config: auth,
+      ...settings,
+    },
     'f',
   );
   const deps = {
@@ -37,7 +49,7 @@ function opened(
     secretOf: async () => undefined,
     clock,
     log,
-    random: () => 0,
+    random: () => 500,
   };
   return { clock, store, token: openRemoteToken(config, deps) };
 }
@@ -135,6 +147,40 @@ test('a service asks for its next token with the parameters of the first', async
   expect(await token.token()).toBe('access-2');
   expect(Object.fromEntries(asked[0] ?? [])).toMatchObject({ audience: 'api', user_scope: 'a' });
   await token.close();
+});
+
+test('a refresh that fails is tried again as the settings of the workload say', async () => {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked += 1;
+    response.writeHead(503).end();
+  });
+  onTestFinished(() => void server.close());
+  const tokenEndpoint = `http://127.0.0.1:${await listen(server, '127.0.0.1', 0)}/token`;
+  const ended = { ...KEPT, tokenEndpoint, mayBePrivate: true, expiresAt: 1, refreshToken: 'refresh-1' };
+  const settings = {
+    token_refresh_initial_retry_interval: '3s',
+    token_refresh_max_retry_interval: '4s',
+    token_refresh_max_tries: 4,
+    token_auth_retrying_tick_interval: '7s',
+    token_auth_retrying_max_elapsed: '30s',
+  };
+  const { clock, token: opening } = opened({}, { kept: new Map([[KEY, ended]]), settings });
+  const token = await opening;
+  onTestFinished(() => token.close());
+  await expect(token.token()).rejects.toMatchObject({ code: 'auth/unavailable' });
+  const waits: number[] = [];
+  while (token.state() !== 'unauthenticated' && waits.length < 20) {
+    const wait = clock.nextIn ?? 0;
+    const before = asked;
+    waits.push(wait);
+    clock.pass(wait);
+    await expect
+      .poll(() => asked > before && (clock.waiting > 0 || token.state() === 'unauthenticated'))
+      .toBe(true);
+  }
+  // After the fourth try, and for half a minute since the first, it is asked less often.
+  expect(waits).toEqual([3_000, 4_000, 4_000, 7_000, 7_000, 7_000]);
 });
 
 test('403 refreshes nothing, and asks for more scopes only where the server wants them', async () => {
