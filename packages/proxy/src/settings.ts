@@ -6,7 +6,7 @@ const MEGABYTE = 1024 * 1024;
 const ttl = optional(durationText());
 
 /** How long the proxy waits and how much it takes. Bounds that guard its memory are constants, where they are used. */
-export const proxySettings = settingsOf({ group: 'Limits of the proxy' }, [
+export const proxySettings = settingsOf({ group: 'Limits of the proxy', lenient: true }, [
   {
     name: 'requestTimeoutMs',
     kind: 'duration',

@@ -180,7 +180,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       toolCounts: () => toolCounts.all,
       backendEnded: () => front.backendEnded?.(),
       backendStarted: () =>
-        [part.toolsChanged, tasks?.forget, front.backendStarted].forEach((tell) => tell?.()),
+        [part.serverStarted, tasks?.forget, front.backendStarted].forEach((tell) => tell?.()),
       behind(entrance) {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {

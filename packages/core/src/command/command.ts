@@ -128,8 +128,9 @@ export function commandDefiner<H extends Host>(variables = (env: Host['env']) =>
         const { terminal } = host;
         const parsed = fromArgv({ ...definition, rows }, argv);
         if (parsed.help) return terminal.out(help({ width: terminal.width, color: terminal.colorOut }));
-        for (const warning of parsed.warnings) terminal.err(`Warning: ${warning}\n`);
-        const settings = mergeSettings(rows, [parsed.settings, fromEnv(rows, variables(host.env))]);
+        const warn = (warning: string): void => terminal.err(`Warning: ${warning}\n`);
+        for (const warning of parsed.warnings) warn(warning);
+        const settings = mergeSettings(rows, [parsed.settings, fromEnv(rows, variables(host.env), warn)]);
         checkRequired(rows, settings);
         const { positionals, rest } = parsed;
         const given = new Set(parsed.settings.keys());

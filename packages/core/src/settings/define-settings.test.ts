@@ -119,6 +119,21 @@ test('a bad variable is named', () => {
   );
 });
 
+test('a bad variable of a lenient row is told, and counts as unset', () => {
+  const lenient = defineSettings([
+    { name: 'wait', kind: 'duration', group: 'G', brief: 'Wait', env: 'X_WAIT', min: 1, lenient: true },
+  ]);
+  const told: string[] = [];
+  const read = (X_WAIT: string) => fromEnv(lenient, { X_WAIT }, (line) => told.push(line)).get('wait')?.value;
+  expect([read('soon'), read('0s'), read('2s')]).toEqual([undefined, undefined, 2_000]);
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^invalid value "soon" for the environment variable X_WAIT: .*; it counts as unset$/,
+    ),
+    expect.stringMatching(/^invalid value "0s" for the environment variable X_WAIT: .*; it counts as unset$/),
+  ]);
+});
+
 test.each([
   ['proxyport', 'proxy-port'],
   ['porxy-port', 'proxy-port'],

@@ -85,7 +85,7 @@ export function flag<
 
 /** The rows of one group; what a row says itself counts. One without a name has that of its flag, in camelCase. */
 export function settingsOf<
-  const Shared extends Pick<Field, 'group' | 'notYet'>,
+  const Shared extends Pick<Field, 'group' | 'lenient' | 'notYet'>,
   const Rows extends readonly DeclaredRow[],
 >(
   shared: Shared,

@@ -38,6 +38,8 @@ export interface Field {
   readonly short?: string;
   /** Environment variable name. */
   readonly env?: string;
+  /** A variable that cannot be read is told, and counts as unset, instead of an error. */
+  readonly lenient?: true;
   /** Key in files, dotted where nested (`oidc_config.issuer`); absent when never stored. */
   readonly key?: string;
   /** Another tool's word for the key, taken from its files. */

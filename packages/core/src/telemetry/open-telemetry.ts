@@ -4,6 +4,7 @@ import { resourceFromAttributes, type Resource } from '@opentelemetry/resources'
 import {
   MeterProvider,
   PeriodicExportingMetricReader,
+  type CollectionResult,
   type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
@@ -89,12 +90,11 @@ function openMetrics(
   if (metrics === 'off') return undefined;
   const prometheus = new PrometheusExporter({ preventServerStart: true });
   const every = pushEveryMs ?? PUSH_EVERY_MS;
-  const push = (url: string) =>
-    new PeriodicExportingMetricReader({
-      exporter: reportedExport(metricExporter(target(url, 'metrics', collector)), 'metrics', log),
-      exportIntervalMillis: every,
-      exportTimeoutMillis: Math.min(every, EXPORT_TIMEOUT_MS),
-    });
+  const push = (url: string) => {
+    const exporter = reportedExport(metricExporter(target(url, 'metrics', collector)), 'metrics', log);
+    const timing = { exportIntervalMillis: every, exportTimeoutMillis: Math.min(every, EXPORT_TIMEOUT_MS) };
+    return new PushingReader({ exporter, ...timing }, prometheus);
+  };
   const provider = new MeterProvider({
     resource,
     // Of what a view names all readers share one record; without one each keeps its own, and every call pays for all.
@@ -108,6 +108,31 @@ function openMetrics(
     return serializer.serialize(withUnits(resourceMetrics));
   };
   return { provider, scrape };
+}
+
+/**
+ * Pushes. What it is told is kept for the reader that shares its records until that is asked too, and nobody may ever scrape: so
+ * both are asked together.
+ */
+class PushingReader extends PeriodicExportingMetricReader {
+  readonly #scraped: PrometheusExporter;
+
+  constructor(
+    options: ConstructorParameters<typeof PeriodicExportingMetricReader>[0],
+    scraped: PrometheusExporter,
+  ) {
+    super(options);
+    this.#scraped = scraped;
+  }
+
+  override async collect(
+    ...options: Parameters<PeriodicExportingMetricReader['collect']>
+  ): Promise<CollectionResult> {
+    const collected = await super.collect(...options);
+    // It fails once it is closed, which it may be before the last push.
+    await this.#scraped.collect().catch(() => undefined);
+    return collected;
+  }
 }
 
 /** Prometheus names end in their unit, which the serialiser leaves to others. */

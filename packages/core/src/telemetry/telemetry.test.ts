@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { silentLog } from '../log/log.ts';
 import { SkepError } from '../errors/skep-error.ts';
@@ -58,6 +60,37 @@ test('a scrape shows counters in the Prometheus text format', async () => {
   expect(text).toMatch(/^skep_wait_seconds_count\{[^}]*\} 1/mu);
   expect(text).toMatch(/^skep_things_total\{kind="bee"[^}]*\} 3/mu);
   expect(telemetry.tracing).toBeUndefined();
+  await telemetry.close();
+});
+
+test('what is pushed is not kept for a scrape that never comes, and a late one shows all of it', async () => {
+  const telemetry = openTelemetry(settings({ tracing: 'off', pushEveryMs: 20 }), {
+    log: silentLog,
+    active: new ActiveSpan(),
+  });
+  const counter = telemetry.meter?.createCounter('skep.things');
+  let counted = 0;
+  const pushes = async (count: number): Promise<void> => {
+    for (let push = 0; push < count; push += 1) {
+      for (let kind = 0; kind < 1_000; kind += 1) counter?.add(1, { kind });
+      counted += 1;
+      await once(collector.server, 'request');
+      received.length = 0;
+    }
+  };
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const heap = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  await pushes(5);
+  const before = heap();
+  await pushes(30);
+  expect(heap() - before).toBeLessThan(1_000_000);
+  expect(await telemetry.scrape?.()).toContain(
+    `skep_things_total{kind="7",otel_scope_name="skep-test"} ${counted}\n`,
+  );
   await telemetry.close();
 });
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -443,6 +443,35 @@ test('who a client is told to be by a trusted proxy is the source', async () => 
   await using it = await audited(scriptedServer(), {}, { trustProxyHeaders: true });
   await postJson(it.proxy.url, call('echo'), { 'X-Forwarded-For': '8.8.8.8, 10.0.0.1' });
   expect((await it.events(1))[0]?.source.value).toBe('8.8.8.8');
+});
+
+test.each<[string, (path: string) => Promise<void>]>([
+  ['moves it away', (path) => rename(path, `${path}.1`)],
+  [
+    'moves it away and makes the new one',
+    async (path) => {
+      await rename(path, `${path}.1`);
+      await writeFile(path, '', { mode: 0o600 });
+    },
+  ],
+  [
+    'copies and empties it',
+    async (path) => {
+      await copyFile(path, `${path}.1`);
+      await truncate(path);
+    },
+  ],
+])('no event is lost to a rotator of logs that %s, and the proxy needs no signal', async (_how, rotate) => {
+  const clock = manualClock();
+  await using it = await audited(scriptedServer(), { eventTypes: ['mcp_tool_call'] }, { clock });
+  await postJson(it.proxy.url, call('before'));
+  await it.events(1);
+  await rotate(it.path);
+  clock.pass(1_000);
+  await postJson(it.proxy.url, call('after'));
+  await postJson(it.proxy.url, call('later'));
+  expect((await it.events(2)).map(({ target }) => target['name'])).toEqual(['after', 'later']);
+  expect(await readFile(`${it.path}.1`, 'utf8')).toMatch(/^\{.*"before".*\}\n$/);
 });
 
 test('a file that cannot be opened keeps the proxy from starting', async () => {

@@ -363,6 +363,20 @@ test('a task is theirs who started it', async () => {
   expect(await it.ask(request('tasks/result', { taskId: 'other' }))).toEqual(UNAUTHORIZED);
 });
 
+test('a task of a server that was started anew is nobody’s, whoever has one of its name from before', async () => {
+  const own: Script = (message, server) => {
+    if (message.method !== 'tools/call') return script(message, server);
+    server.reply(message, { task: { taskId: 'first' } });
+    return 'handled';
+  };
+  await using it = await setup('stdio', POLICIES, own);
+  await it.ask(request('tools/call', { name: 'look', task: {} }));
+  expect(await it.ask(request('tasks/get', { taskId: 'first' }))).toMatchObject({ status: 200 });
+  it.proxy.backendStarted();
+  const again = await talkOverHttp(it.proxy);
+  expect(await again(request('tasks/get', { taskId: 'first' }))).toEqual(UNAUTHORIZED);
+});
+
 describe.each(['legacy', 'modern'] as const)('modern clients of a %s server', (era) => {
   const own: Script = (message, server) => {
     const { _meta, ...params } = message.params ?? {};

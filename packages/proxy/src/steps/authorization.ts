@@ -28,9 +28,11 @@ export async function openAuthorization(
 ): Promise<Part> {
   const authorizer = await openAuthorizer(document, services);
   const tools = authorizer.heedsHints === true ? new ServerTools(services) : undefined;
+  const tasks = new TaskOwners();
   return {
-    steps: { authorization: authorization(authorizer, services.clock, tools) },
+    steps: { authorization: authorization(authorizer, services.clock, { tools, tasks }) },
     toolsChanged: () => tools?.forget(),
+    serverStarted: () => tasks.forget(),
     close: () => authorizer.close?.(),
   };
 }
@@ -65,9 +67,9 @@ const TURN_MS = 10;
 export function authorization(
   authorizer: Authorizer,
   clock: Pick<Clock, 'elapsed'>,
-  tools?: ServerTools,
+  known: Known = { tasks: new TaskOwners() },
 ): Step {
-  const gate = new Gate(clock, tools);
+  const gate = new Gate(clock, known);
   return async (call, next) => {
     const { incoming, identity, req, res } = call;
     if (identity === undefined) throw new SkepError('internal/bug');
@@ -89,17 +91,24 @@ export function authorization(
   };
 }
 
+/** What is known of the server and its clients. */
+interface Known {
+  readonly tasks: TaskOwners;
+  /** Undefined where nothing depends on what a server says of its tools. */
+  readonly tools?: ServerTools | undefined;
+}
+
 /** What all calls of one proxy share. */
 class Gate {
   readonly #clock: Pick<Clock, 'elapsed'>;
-  /** Undefined where nothing depends on what a server says of its tools. */
   readonly #tools: ServerTools | undefined;
-  readonly #tasks = new TaskOwners();
+  readonly #tasks: TaskOwners;
   readonly #readers = new Map<ListShape, ListReader<Item>>();
 
-  constructor(clock: Pick<Clock, 'elapsed'>, tools: ServerTools | undefined) {
+  constructor(clock: Pick<Clock, 'elapsed'>, { tools, tasks }: Known) {
     this.#clock = clock;
     this.#tools = tools;
+    this.#tasks = tasks;
   }
 
   /** Why a message goes no further; a server that could not be asked about a tool has forbidden nothing. */

@@ -14,6 +14,8 @@ export interface Part {
   readonly credentialsFor?: (call: Call) => Promise<Credentials | undefined>;
   /** The server was started anew, or says that its tools are others than before. */
   readonly toolsChanged?: () => void;
+  /** The server was started anew, and may give its names to others; a single part is told `toolsChanged` then as well. */
+  readonly serverStarted?: () => void;
   /** Called once, when no call can come any more; what it promises is waited for. */
   readonly close?: () => void | Promise<void>;
 }

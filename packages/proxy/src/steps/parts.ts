@@ -86,6 +86,12 @@ export async function openParts(settings: PartSettings, services: PartServices):
     toolsChanged() {
       for (const part of parts) part.toolsChanged?.();
     },
+    serverStarted() {
+      for (const part of parts) {
+        part.toolsChanged?.();
+        part.serverStarted?.();
+      }
+    },
     close,
   };
 }

@@ -14,7 +14,8 @@ import {
 } from '@skep/auth/token/tokens.fixture.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
-import { ask, postJson, type Answer } from '../doubles/http-client.ts';
+import { ask, messagesIn, postJson, type Answer } from '../doubles/http-client.ts';
+import { modernRequest, modernScript } from '../doubles/modern.ts';
 import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
 import type { SignInSettings } from './sign-in.ts';
@@ -186,20 +187,24 @@ describe('a client that has to sign in', () => {
     for (const status of [200, 200, 429]) expect(await statusFor(bob)).toBe(status);
   });
 
-  test('has tasks of one process that nobody else sees, reads or ends', async () => {
+  /** Begins a task with each call of a tool: `task-1`, `task-2`, … */
+  const withTasks = (begun: (task: object) => object = (task) => ({ task })): Script => {
     const started: string[] = [];
-    const script: Script = (message, { reply }) => {
+    return (message, { reply }) => {
       const { method, params } = message;
       const taskId = method === 'tools/call' ? `task-${started.length + 1}` : String(params?.['taskId']);
       if (method === 'tools/call') started.push(taskId);
-      if (method === 'tools/call') reply(message, { task: { taskId, status: 'working' } });
+      if (method === 'tools/call') reply(message, begun({ taskId, status: 'working' }));
       else if (method === 'tasks/list')
         reply(message, { tasks: started.map((one) => ({ taskId: one })), nextCursor: 'c' });
       else if (method?.startsWith('tasks/') === true) reply(message, { taskId, status: 'cancelled' });
       else return undefined;
       return 'handled';
     };
-    await using it = await setup({}, script);
+  };
+
+  test('has tasks of one process that nobody else sees, reads or ends', async () => {
+    await using it = await setup({}, withTasks());
     const ask = async (who: OutgoingHttpHeaders, method: string, params: object = {}): Promise<unknown> => {
       const session = (await postJson(it.proxy.url, initializeRequest(), who)).headers['mcp-session-id'];
       const headers = { ...who, Accept: 'application/json', 'Mcp-Session-Id': session };
@@ -216,6 +221,45 @@ describe('a client that has to sign in', () => {
       result: { tasks: [{ taskId: 'task-2' }], nextCursor: 'c' },
     });
   });
+
+  test('has no tasks of a process that was started anew', async () => {
+    await using it = await setup({}, withTasks());
+    const alice = bearer(await signed(key));
+    const task = { ...call, method: 'tasks/get', params: { taskId: 'task-1' } };
+    const asked = async (body: object): Promise<unknown> =>
+      JSON.parse((await postJson(it.proxy.url, body, { ...alice, Accept: 'application/json' })).text);
+    await asked(call);
+    expect(await asked(task)).toHaveProperty('result');
+    it.proxy.backendStarted();
+    expect(await asked(task)).toMatchObject({ error: { code: -32602 } });
+  });
+
+  // The extension of MCP 2026-07-28 has no list, and its answers are the task.
+  test.each<[string, Script]>([
+    ['modern', modernScript(withTasks((task) => ({ resultType: 'task', ...task })))],
+    ['legacy', withTasks()],
+  ])(
+    'has tasks of one %s process that nobody else sees, reads or ends with modern requests',
+    async (_era, script) => {
+      await using it = await setup({}, script);
+      const ask = async (who: OutgoingHttpHeaders, method: string, params: object): Promise<unknown> => {
+        const { body, headers } = modernRequest(method, { ...params });
+        return messagesIn(await postJson(it.proxy.url, body, { ...headers, ...who })).at(-1);
+      };
+      const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+      for (const who of [alice, bob]) await ask(who, 'tools/call', { name: 'x' });
+      for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+        expect(await ask(alice, method, { taskId: 'task-1' }), method).toHaveProperty('result');
+        for (const taskId of ['task-1', 'task-3', undefined])
+          expect(await ask(bob, method, { taskId }), method).toMatchObject({
+            id: 1,
+            error: { code: -32602 },
+          });
+      }
+      const listed = (await ask(bob, 'tasks/list', {})) as { result?: { tasks: object } };
+      expect(listed.result?.tasks ?? [{ taskId: 'task-2' }]).toEqual([{ taskId: 'task-2' }]);
+    },
+  );
 
   test('is not whoever hosts the proxy, whose pass nobody can guess', async () => {
     await using it = await setup();

@@ -531,10 +531,10 @@ describe('what the rows above leave out', () => {
   });
 
   test('a value of a variable is refused with the name of the variable', async () => {
-    const env = { SKEP_PROXY_REQUEST_TIMEOUT: 'soon' };
+    const env = { SKEP_CHECK_TIMEOUT: 'soon' };
     for (const machine of machines) {
       expect(await machine.refusal('run fake:1', { env })).toMatch(
-        /^Error: .*"soon".*SKEP_PROXY_REQUEST_TIMEOUT.*; .*\n$/,
+        /^Error: .*"soon".*SKEP_CHECK_TIMEOUT.*; .*\n$/,
       );
     }
   });

@@ -178,6 +178,18 @@ describe('skep start', () => {
     expect(JSON.parse(await skep.output('export a1 -'))).toMatchObject({ request_timeout: '5m0s' });
   });
 
+  test('a time for calls that cannot be read is told, and what was saved holds', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1', { env: { SKEP_PROXY_REQUEST_TIMEOUT: '5m' } });
+    await skep.output('stop a1');
+    const { status, err } = await skep.run('start a1', { env: { SKEP_PROXY_REQUEST_TIMEOUT: 'soon' } });
+    expect([status, err]).toEqual([
+      0,
+      expect.stringMatching(/^Warning: .*"soon".*SKEP_PROXY_REQUEST_TIMEOUT.*; it counts as unset\n/),
+    ]);
+    expect(JSON.parse(await skep.output('export a1 -'))).toMatchObject({ request_timeout: '5m0s' });
+  });
+
   test.each([
     ['start --foreground a1 a2', 'Error: --foreground takes exactly one name; keep one of them\n'],
     [

@@ -42,6 +42,12 @@ describe.each(proxySettings.map((row) => [row.name, row] as const))('%s', (name,
   test('is what its variable says, for later starts too', () => {
     expect(proxyLimits(saved({ [row.env]: text }))[name]).toBe(value);
   });
+  test('is its default where its variable cannot be read, which is told', () => {
+    const told: string[] = [];
+    fromEnv(proxySettings, { [row.env]: 'soon' }, (line) => told.push(line));
+    expect(told).toEqual([expect.stringContaining(row.env)]);
+    expect(proxyLimits(saved({ [row.env]: 'soon' }))[name]).toBe(row.default);
+  });
   test('is its default where nothing is given, which no file repeats', () => {
     expect(proxyLimits(saved({}))[name]).toBe(row.default);
     expect(saved({})).not.toHaveProperty(row.key);

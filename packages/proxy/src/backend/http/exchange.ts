@@ -31,6 +31,8 @@ export interface Reply {
   readRefusal(): Promise<void>;
 }
 
+/** Redirects to the same host are followed. */
+const ELSEWHERE = 'the server sends its clients to another address; give that one in its place';
 /** The server will not do this for whoever asks (RFC 9110 §15.5.4). */
 const FORBIDDEN = 403;
 const REFUSAL_WITHIN_MS = 1_000;
@@ -43,7 +45,9 @@ const PLAIN = /^(?:accept|content-type|last-event-id|mcp-.*)$/iu;
  */
 export async function exchange(url: URL, { via, ...asked }: Exchange): Promise<Reply> {
   const incoming =
-    via === undefined ? await askAlone(url, asked) : await via.send(url, { headers: {}, ...asked }).reply;
+    via === undefined
+      ? await askAlone(url, asked)
+      : await via.send(url, { headers: {}, ...asked, redirects: 'follow' }).reply;
   // What fails later is told by whoever reads the body.
   incoming.on('error', () => {});
   const { statusCode: status = 0 } = incoming;
@@ -68,6 +72,7 @@ export async function exchange(url: URL, { via, ...asked }: Exchange): Promise<R
     },
     failure() {
       if (status === FORBIDDEN) return ['proxy/server-refused', refusalText(first, secrets())];
+      if (status >= 300 && status < 400) return ['proxy/bad-gateway', ELSEWHERE];
       return [status < 400 ? 'proxy/backend-lost' : 'proxy/bad-gateway'];
     },
     async readRefusal() {

@@ -37,6 +37,8 @@ export interface Outgoing {
   readonly headers: OutgoingHttpHeaders;
   readonly body?: Buffer | string | undefined;
   readonly signal?: AbortSignal;
+  /** Also those of a server here, which are its client's otherwise; those of one elsewhere are followed always. */
+  readonly redirects?: 'follow';
   /** Its answer says nothing of who may ask. */
   readonly quiet?: boolean;
 }
@@ -90,7 +92,7 @@ export class Upstream {
   }
 
   /** A request to the server; to another path of it where it redirects there. */
-  send(first: URL, { body: given, method, path, headers, signal, quiet = false }: Outgoing): Sent {
+  send(first: URL, { body: given, method, path, headers, signal, redirects, quiet = false }: Outgoing): Sent {
     let body = given;
     let current: ClientRequest | undefined;
     let isOver = false;
@@ -99,7 +101,8 @@ export class Upstream {
       current?.destroy();
     };
     const taken = Promise.withResolvers<void>();
-    const isHeld = this.#remote !== undefined && Buffer.byteLength(given ?? '') <= MAX_REPEATED_BYTES;
+    const isFollowed = this.#remote !== undefined || redirects === 'follow';
+    const isHeld = isFollowed && Buffer.byteLength(given ?? '') <= MAX_REPEATED_BYTES;
     const attempt: Attempt = (url, authorization) => {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       if (isOver || signal?.aborted === true) throw new SkepError('proxy/client-gone');
@@ -138,12 +141,11 @@ export class Upstream {
       method !== 'POST' && current?.reusedSocket === true && hasReset(error);
     const reached = (url: URL, authorization: Shown): Promise<IncomingMessage> =>
       this.#reached(() => attempt(url, authorization), isStale, { quiet, signal });
-    const answered =
-      this.#remote === undefined
-        ? reached(first, undefined)
-        : this.#signedIn({ method, canRepeat: isHeld }, (show) =>
-            this.#followed(first, isHeld, async (url) => reached(url, show && (await show(url)))),
-          );
+    const answered = isFollowed
+      ? this.#signedIn({ method, canRepeat: isHeld }, (show) =>
+          this.#followed(first, isHeld, async (url) => reached(url, show && (await show(url)))),
+        )
+      : reached(first, undefined);
     const reply = answered.then(
       (answer) => {
         if (!quiet) this.#heard(answer.statusCode ?? 0);
@@ -186,7 +188,7 @@ export class Upstream {
     return ask(show);
   }
 
-  /** Follows the redirects of a server elsewhere. */
+  /** Follows redirects within the server. */
   async #followed(
     first: URL,
     canRepeat: boolean,
