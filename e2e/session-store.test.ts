@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { openRedisSessions } from '@skep/proxy/backend/http/redis-sessions.ts';
-import { sessionStoreContract } from '@skep/proxy/backend/http/contract.ts';
-import type { SessionStore } from '@skep/proxy/backend/http/session-store.ts';
+import { openRedisSessions } from '@skep/proxy/backend/replicas/redis-sessions.ts';
+import { sessionStoreContract } from '@skep/proxy/backend/replicas/contract.ts';
+import type { SessionStore } from '@skep/proxy/backend/replicas/session-store.ts';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { redisServer, type RedisServer } from './fixtures/redis-server.ts';
 import { component, title } from './require.ts';
