@@ -49,7 +49,7 @@ export class ReplicatedSessions {
 
   constructor(options: ReplicatedSessionsOptions) {
     this.#options = options;
-    options.shared.onBack(() => void this.#shareAll());
+    options.shared.onBack(() => this.#shareAll());
   }
 
   /**

@@ -60,7 +60,7 @@ export class RelayedSessions {
   constructor(upstream: Upstream, keeping: Keeping) {
     this.#upstream = upstream;
     this.#keeping = keeping;
-    keeping.shared?.onBack(() => void this.#shareAll());
+    keeping.shared?.onBack(() => this.#shareAll());
   }
 
   /** Other replicas serve them, too. */

@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Backend } from '../backend.ts';
-import type { RedisSettings } from './redis-sessions.ts';
+import type { RedisSettings } from './redis-connection.ts';
 import type { SessionStore } from './session-store.ts';
 
 /** Where a store is, or one that is open; whoever gets it closes it. */
@@ -12,6 +12,8 @@ interface Services {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly log: Log;
+  /** See `ProxyOptions`. */
+  readonly random?: () => number;
 }
 
 /**

@@ -34,15 +34,17 @@ const MOST_UNMARKED = 4_096;
 export class SharedSessions {
   readonly #options: SharingOptions;
   readonly #unmarked = new Set<string>();
+  readonly #whenBack: (() => Promise<void>)[] = [];
+  #isTelling = false;
 
   constructor(options: SharingOptions) {
     this.#options = options;
-    // Before anybody writes what it knows of them.
-    options.store.onBack(() => void this.#markAll());
+    options.store.onBack(() => void this.#tellAll());
   }
 
-  onBack(told: () => void): void {
-    this.#options.store.onBack(told);
+  /** Tells what a store that was away may have lost, or never heard of; never twice at once, however often it comes back. */
+  onBack(tell: () => Promise<void>): void {
+    this.#whenBack.push(tell);
   }
 
   /**
@@ -119,6 +121,15 @@ export class SharedSessions {
       if (await this.#replace(id, text, ENDED)) return;
     }
     this.#options.log.warn({}, 'the end of a session could not be shared: Redis changes what was written');
+  }
+
+  /** What has ended first, before anybody writes what it knows of that. */
+  async #tellAll(): Promise<void> {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    await this.#markAll();
+    for (const tell of this.#whenBack) await tell();
+    this.#isTelling = false;
   }
 
   async #markAll(): Promise<void> {
