@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { openRedisSessions } from '@skep/proxy/backend/http/redis-sessions.ts';
-import { sessionStoreContract } from '@skep/proxy/backend/http/contract.ts';
-import type { SessionStore } from '@skep/proxy/backend/http/session-store.ts';
+import { openRedisSessions } from '@skep/proxy/backend/replicas/redis-sessions.ts';
+import { sessionStoreContract } from '@skep/proxy/backend/replicas/contract.ts';
+import type { SessionStore } from '@skep/proxy/backend/replicas/session-store.ts';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { redisServer, type RedisServer } from './fixtures/redis-server.ts';
 import { component, title } from './require.ts';
@@ -69,4 +69,24 @@ describe.skipIf(!redis.available)(title('a session store in a real Redis', redis
     expect(lines.join('')).not.toContain(server.password);
     one.close();
   });
+
+  test('is away while it says nothing, without its end being told, and is back by itself', async () => {
+    const lines: string[] = [];
+    const told = (_: object, message: string): void => void lines.push(message);
+    const one = await opened(server.password, { ...silentLog, warn: told, info: told });
+    await vi.waitUntil(() => answers(one), { timeout: 20_000 });
+    server.freeze();
+    // Two questions without an answer are enough; from then on nobody waits for one.
+    for (let asked = 0; asked < 2; asked += 1) expect(await answers(one)).toBe(false);
+    const since = performance.now();
+    for (let asked = 0; asked < 20; asked += 1) expect(await answers(one)).toBe(false);
+    expect(performance.now() - since).toBeLessThan(2_000);
+    server.thaw();
+    await vi.waitUntil(() => answers(one), { timeout: 20_000 });
+    expect(lines).toEqual([
+      'Redis does not answer: only sessions that this proxy knows are served',
+      'Redis answers again: sessions are shared',
+    ]);
+    one.close();
+  }, 60_000);
 });

@@ -12,7 +12,9 @@ import {
 import { Conversations } from './backend/http/conversations.ts';
 import { Forward, SESSION_METHODS } from './backend/http/forward.ts';
 import { ServerHealth, type HealthSettings } from './backend/http/server-health.ts';
-import type { SessionStore } from './backend/http/session-store.ts';
+import { sharedBy } from './backend/http/replicas.ts';
+import type { SessionStore } from './backend/replicas/session-store.ts';
+import type { SharedSessions } from './backend/replicas/shared-sessions.ts';
 import { leave, Upstream } from './backend/http/upstream.ts';
 import type { Asker, CarryOver } from './backend/modern/refusal.ts';
 import type { OpenLink } from './backend/link.ts';
@@ -50,7 +52,7 @@ export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly looksInside: boolean;
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
-  /** Where replicas share the sessions of a server whose bytes are relayed. */
+  /** Where replicas share the sessions of a server of streamable HTTP. */
   readonly sessionStore?: SessionStore | undefined;
   readonly skepVersion: string;
   readonly unread: UnreadBudget;
@@ -162,15 +164,20 @@ function withHealth(front: Front, health: ServerHealth, step: Step): Front {
 
 function httpFrontOf(backend: HttpBackend, upstream: Upstream, options: FrontOptions): Front {
   const { looksInside } = options;
-  const conversations = new Conversations({ ...options, ...backend, upstream });
+  const shared = sharedBy(backend, options);
+  const isReplicated = shared !== undefined;
+  const conversations = new Conversations({ ...options, ...backend, upstream, isReplicated });
   const { kind } = backend;
   if (looksInside)
-    return new MessageFront(conversations, kind === 'sse' ? 'sse' : 'streamable-http', options);
+    return new MessageFront(conversations, kind === 'sse' ? 'sse' : 'streamable-http', {
+      ...options,
+      shared,
+    });
   // Whoever runs the proxy has no client for the older transport.
   if (kind === 'sse') return new Forward({ ...options, backend, upstream, greeter: conversations });
-  const messages = new MessageFront(conversations, 'streamable-http', options);
+  const messages = new MessageFront(conversations, 'streamable-http', { ...options, shared });
   return new RelayFront(
-    (carryOver) => new Forward({ ...options, backend, upstream, carryOver }),
+    (carryOver) => new Forward({ ...options, backend, upstream, carryOver, shared }),
     messages,
     conversations,
   );
@@ -294,7 +301,11 @@ class MessageFront implements Front {
   readonly #port: BackendPort;
   readonly #face: Face;
 
-  constructor(port: BackendPort, mode: FrontOptions['mode'], options: FrontOptions) {
+  constructor(
+    port: BackendPort,
+    mode: FrontOptions['mode'],
+    options: FrontOptions & { readonly shared?: SharedSessions | undefined },
+  ) {
     const { backend } = options;
     const path = backend.kind === 'stdio' ? undefined : endpointPath(backend);
     const withPort = { ...options, backend: port, path };

@@ -26,8 +26,8 @@ import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';
 import { origin } from './steps/origin.ts';
 import { remoteToken } from './steps/remote-token.ts';
-import { openSessionStore, type SessionStoreSettings } from './backend/http/open-session-store.ts';
-import type { SessionStore } from './backend/http/session-store.ts';
+import { openSessionStore, type SessionStoreSettings } from './backend/replicas/open-session-store.ts';
+import type { SessionStore } from './backend/replicas/session-store.ts';
 import type { SignIn, SignInServices, SignInSettings } from './steps/sign-in.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 import type { ProxyLimits } from './settings.ts';
@@ -227,7 +227,7 @@ async function openSteps(options: Opening): Promise<Opened> {
     part = await openParts(parts ?? {}, { ...services, transport });
     const steps = { ...options.steps, ...part.steps };
     const reads = looksInside(steps, backend.kind === 'sse' ? 'elsewhere' : 'in-place');
-    const sessionStore = await openSessionStore(options.sessionStore, { ...options, reads });
+    const sessionStore = await openSessionStore(options.sessionStore, options);
     const tasks = signIn && transport === 'stdio' ? ownTasks() : undefined;
     return { signIn, part, steps, reads, sessionStore, tasks };
   } catch (error) {

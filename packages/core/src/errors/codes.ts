@@ -308,6 +308,8 @@ export const CODES = {
   'proxy/session-needed': row(400, 'this request needs a session', 'send initialize first', -32600),
   'proxy/session-unknown': row(404, 'Session not found', 'send initialize again', -32001),
   'proxy/session-store-away': row(503, 'what other replicas know of sessions cannot be had now', 'try again in a few seconds; see the log for why Redis does not answer', -32000),
+  'proxy/question-elsewhere': row(409, 'another replica of the proxy asked this, and it alone can take the answer', 'answer over the connection on which it was asked', -32000),
+  'proxy/stream-elsewhere': row(409, 'another replica of the proxy opened this stream, and it alone can go on with it', 'ask again where it was opened, or call again', -32000),
   'proxy/session-limit': row(503, 'too many sessions', 'end sessions with DELETE, or wait', -32000),
   'proxy/timeout': row(504, 'Timeout', 'raise SKEP_PROXY_REQUEST_TIMEOUT', -32000),
   'proxy/backend-lost': row(502, 'the server stopped before it had answered; see skep logs', 'send it again', -32603),

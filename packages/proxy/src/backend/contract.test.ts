@@ -14,11 +14,12 @@ portContract('stdio', async (script) => {
 
 const authority = ownAuthority();
 
-for (const [name, kind, tls] of [
-  ['streamable HTTP', 'http', undefined],
-  ['SSE', 'sse', undefined],
-  ['remote streamable HTTP', 'http', authority],
-  ['remote SSE', 'sse', authority],
+for (const [name, kind, tls, isReplicated] of [
+  ['streamable HTTP', 'http', undefined, false],
+  ['streamable HTTP, served by many replicas', 'http', undefined, true],
+  ['SSE', 'sse', undefined, false],
+  ['remote streamable HTTP', 'http', authority, false],
+  ['remote SSE', 'sse', authority, false],
 ] as const) {
   portContract(name, async (script) => {
     const server = await scriptedHttpServer(kind, script, tls);
@@ -30,6 +31,7 @@ for (const [name, kind, tls] of [
       log: silentLog,
       requestTimeoutMs: TIMEOUT_MS,
       skepVersion: '1',
+      isReplicated,
     });
     return {
       port,

@@ -1,10 +1,12 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import type { Peer, PortState } from './port.ts';
+import type { Peer, PortState, ServerSession } from './port.ts';
 
 /** What a link tells the mux that uses it. */
 export interface LinkEvents {
   readonly log: Log;
+  /** After this number come those of the link's own requests; 0 by default. */
+  readonly lastId?: number;
   /**
    * One message of the server, or something that it wrote in the place of one; `about` is the id of the request on whose stream
    * it came, where there is such a stream.
@@ -34,10 +36,15 @@ export interface Link {
   era?(): Promise<'legacy' | 'modern'>;
   /** A client hears what no request asked for. Absent where the server needs no asking for that. */
   listen?(): void;
+  /** Nobody hears that any more. Absent as `listen`. */
+  deaf?(): void;
+  /** What another link can go on with; undefined where the server has no sessions, or none yet. */
+  session?(): ServerSession | undefined;
   /** See `BackendPort`. */
   restarted(): void;
   ended(): void;
-  close(): void;
+  /** `elsewhere`: its session goes on over another link. */
+  close(goesOn?: 'elsewhere'): void;
 }
 
 export type OpenLink = (events: LinkEvents) => Link;

@@ -28,7 +28,10 @@ export interface BackendPort {
   request(peer: Peer, request: Request, waiter: Waiter): void;
   /** A notification of a client. False when the server cannot take it now. */
   notify(peer: Peer, message: Notification): boolean;
-  /** A client's answer to a request of the server; what nobody asked this client is dropped. False as in `notify`. */
+  /**
+   * A client's answer to a request of the server; what nobody asked this client is dropped. False as in `notify`. Fails with
+   * `proxy/question-elsewhere` where another replica may have asked it, and no answer of this one reaches the server.
+   */
   answer(peer: Peer, reply: Response): boolean;
   /**
    * The handshake ahead of any client. Resolves with its result, or undefined when the server answered with an error; rejects
@@ -51,8 +54,33 @@ export interface BackendPort {
   ended(): void;
   /** The server was started anew: nothing of before holds any longer. */
   restarted(): void;
+  /** Present where replicas of the proxy serve the same sessions (decision 0445). */
+  readonly replicated?: ReplicatedPort;
   /** Idempotent. */
   close(): void;
+}
+
+/** What a session with the server is to whoever goes on with it. */
+export interface ServerSession {
+  /** What the server calls it; undefined for one that names none. */
+  readonly name: string | undefined;
+  /** The revision that it speaks. */
+  readonly version: string;
+  /** The `initialize` that begins it anew. */
+  readonly body: string;
+}
+
+/** Sessions that other replicas of the proxy serve, too. */
+export interface ReplicatedPort {
+  /**
+   * A client whose session began at another replica: `session` is what that has with the server, null where the server has no
+   * sessions. Rejects as `meet`.
+   */
+  adopt(peer: Peer, session: ServerSession | null): Promise<void>;
+  /** As `leave`, of a session that may go on at another replica: the server does not hear that it is over. */
+  letGo(peer: Peer): void;
+  /** That client hears nothing unasked any more, until it `listens` again; another replica may ask the server for that now. */
+  deaf(peer: Peer): void;
 }
 
 /**
@@ -69,8 +97,11 @@ export interface Newcomer {
   readonly wanted: string | undefined;
   /** What its request brought for the server. */
   readonly credentials?: Credentials | undefined;
-  /** Gives back the client whose session begins; undefined where none does. */
-  welcome(reply: Response, version: string): Peer | undefined;
+  /**
+   * Gives back the client whose session begins; undefined where none does. `session` is what other replicas can go on with, null
+   * where the server has no sessions or there are no others.
+   */
+  welcome(reply: Response, version: string, session?: ServerSession | null): Peer | undefined;
   refuse(reply: Response): void;
   /** `said` tells it instead of the title of `code`. */
   fail(code: Code, said?: string): void;
@@ -107,6 +138,8 @@ export interface Peer {
   credentials?: Credentials | undefined;
   /** The server has forgotten this client: its session is over. Absent where none can be. */
   forgotten?(): void;
+  /** See `SharedSessions.renewed`; absent where no other replica serves the session. */
+  readonly renewed?: ((begin?: () => Promise<string | undefined>) => Promise<string | undefined>) | undefined;
 }
 
 /** Where the answer to one request goes, and what the server says meanwhile. Ends with exactly one of the last three. */

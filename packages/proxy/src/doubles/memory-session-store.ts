@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { MAX_VALUE_CHARACTERS, type SessionStore } from '../backend/http/session-store.ts';
+import { MAX_VALUE_CHARACTERS, type SessionStore } from '../backend/replicas/session-store.ts';
 
 /** A session store in memory, for replicas in one process; it can go away, come back, and lose what it has. */
 export interface MemorySessionStore extends SessionStore {

@@ -11,6 +11,7 @@ import { replyForm, type ReplyForm } from './accept.ts';
 import { refuse } from '../call/refuse.ts';
 import { postModern } from './modern-post.ts';
 import { principalOf } from '../call/principal.ts';
+import type { ReplicatedSessions } from './replicated-sessions.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 import { waiterFor, type PostedRequest } from './waiters.ts';
@@ -22,6 +23,8 @@ export interface PostOptions {
   readonly clock: Clock;
   readonly budget: UnreadBudget;
   readonly calls: ModernCalls;
+  /** Present where other replicas of the proxy serve the same sessions. */
+  readonly replicas?: ReplicatedSessions | undefined;
 }
 
 /**
@@ -91,7 +94,7 @@ function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
 
 /** A session exists from the moment the server's answer is known, so a failed initialize leaves nothing behind. */
 function initialize(call: Call, request: Request, principal: string, taking: Taking): void {
-  const { backend, sessions, clock, budget, form } = taking;
+  const { backend, sessions, replicas, clock, budget, form } = taking;
   // All that is kept while the server may be starting: neither the call nor its request, which have the body.
   const { res, replyHooks, answerHooks } = call;
   const { id, method } = request;
@@ -106,11 +109,13 @@ function initialize(call: Call, request: Request, principal: string, taking: Tak
     id,
     wanted: wantedBy(request),
     credentials: call.credentials,
-    welcome(reply, version) {
+    welcome(reply, version, server = null) {
       if (res.destroyed) return undefined;
       const session = sessions.create({ principal, version, abilities });
       if (session === undefined) refuse(res, 'proxy/session-limit', { id });
-      else answer(reply, session);
+      else if (replicas === undefined) answer(reply, session);
+      // Its client may go on at another replica at once.
+      else void replicas.begun(session, server).then(() => answer(reply, session));
       return session;
     },
     refuse: (reply) => answer(reply, undefined),

@@ -73,8 +73,14 @@ export class ReplayBuffer {
   }
 }
 
+/** What the id of an event says. */
+export interface EventId {
+  readonly stream: string;
+  readonly sequence: number;
+}
+
 /** Event ids are `<stream>-<sequence>`; anything else is no id of ours. */
-export function readEventId(id: string): { readonly stream: string; readonly sequence: number } | undefined {
+export function readEventId(id: string): EventId | undefined {
   const parts = /^([a-z0-9]{1,16})-(\d{1,15})$/u.exec(id);
   if (parts?.[1] === undefined || parts[2] === undefined) return undefined;
   return { stream: parts[1], sequence: Number(parts[2]) };

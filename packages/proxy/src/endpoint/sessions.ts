@@ -1,5 +1,5 @@
 import type { Credentials } from '../call/call.ts';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { BackendPort, Listener, Peer } from '../backend/port.ts';
 import type { Ability } from '../message/client-abilities.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
@@ -17,13 +17,23 @@ export interface Opening {
   /** The revision agreed with it. */
   readonly version: string;
   readonly abilities: ReadonlySet<Ability>;
+  /** Its id, where it began at another replica. */
+  readonly key?: string;
 }
 
 interface SessionOptions extends Opening {
+  readonly isReplicated: boolean;
   readonly clock: Clock;
   readonly budget: ReplayBudget;
   readonly forgotten: (session: Session) => void;
 }
+
+/** What a stream is for: the answer to one request, or what the server says unasked. */
+export type StreamKind = 'answer' | 'unasked';
+
+const LETTER: Readonly<Record<StreamKind, string>> = { answer: 'a', unasked: 'u' };
+/** Letters and digits in which the streams of one replica differ from those of another. */
+const MARK_LENGTH = 8;
 
 /** One initialized client. */
 export class Session implements Peer {
@@ -36,16 +46,19 @@ export class Session implements Peer {
   logLevel: string | undefined;
   unanswered = 0;
   credentials: Credentials | undefined;
+  renewed?: Peer['renewed'];
   /** The stream of its latest GET. */
   listener: (Listener & { readonly stream: EventStream }) | undefined;
   lastSeen: number;
   readonly #clock: Clock;
   readonly #forgotten: (session: Session) => void;
   readonly #streams = new Map<string, EventStream>();
+  readonly #mark: string;
   #lastStream = 0;
 
   constructor(options: SessionOptions) {
-    this.key = randomUUID();
+    this.key = options.key ?? randomUUID();
+    this.#mark = options.isReplicated ? newMark() : '';
     this.principal = options.principal;
     this.version = options.version;
     this.abilities = options.abilities;
@@ -60,15 +73,16 @@ export class Session implements Peer {
   }
 
   /** A fresh stream that this session's client can resume while it is still said something. */
-  openStream(): EventStream {
-    const stream = this.newStream();
+  openStream(kind: StreamKind): EventStream {
+    const stream = this.newStream(kind);
     if (stream.id !== undefined) this.#streams.set(stream.id, stream);
     return stream;
   }
 
   /** A stream of which no more is known than what it says. */
-  newStream(): EventStream {
-    const id = (this.#lastStream += 1).toString(36);
+  newStream(kind: StreamKind): EventStream {
+    const number = (this.#lastStream += 1).toString(36);
+    const id = this.#mark === '' ? number : `${this.#mark}${LETTER[kind]}${number}`;
     const resumable: Resumable = {
       id,
       buffer: this.replay,
@@ -80,6 +94,12 @@ export class Session implements Peer {
   /** A stream that may still say something. */
   stream(id: string): EventStream | undefined {
     return this.#streams.get(id);
+  }
+
+  /** True for the name of a stream whose answer only another replica can have. */
+  isElsewhere(id: string): boolean {
+    const isMarked = this.#mark !== '' && !id.startsWith(this.#mark);
+    return isMarked && id.charAt(MARK_LENGTH) === LETTER.answer;
   }
 
   /** The stream is complete: what it said can be replayed, but it says nothing more. */
@@ -98,15 +118,20 @@ export interface SessionsOptions {
   readonly clock: Clock;
   readonly sessionTtlMs: number;
   /** Hears of sessions that end. */
-  readonly backend: Pick<BackendPort, 'leave'>;
+  readonly backend: Pick<BackendPort, 'leave' | 'replicated'>;
 }
 
-/** All sessions of one proxy. None survives the proxy: clients initialize again (docs/behaviour/proxy.md#sessions). */
+/**
+ * All sessions of one proxy. None survives the proxy, where no other replica serves it: clients initialize again
+ * (docs/behaviour/proxy.md#sessions).
+ */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #budget: ReplayBudget = { characters: 0 };
   readonly #sweep: Timer;
+  /** Told now and then of sessions that somebody listens to or waits in. */
+  onInUse: (session: Session) => void = () => {};
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -122,35 +147,70 @@ export class Sessions {
     if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom(opening.principal)) return undefined;
     const session = new Session({
       ...opening,
+      isReplicated: this.#options.backend.replicated !== undefined,
       clock: this.#options.clock,
       budget: this.#budget,
-      forgotten: (over) => this.end(over),
+      forgotten: (over) => this.letGo(over),
     });
     this.#sessions.set(session.key, session);
     return session;
+  }
+
+  /** The session of that id, whosever it is. */
+  get(id: string): Session | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** Those that there are now. */
+  all(): readonly Session[] {
+    return [...this.#sessions.values()];
+  }
+
+  /** It is in use, also where that is known from another replica. */
+  use(session: Session): void {
+    session.lastSeen = this.#options.clock.elapsed();
   }
 
   /** The session of that id, if it is this principal's. Counts as use. */
   find(id: string, principal: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.principal !== principal) return undefined;
-    const now = this.#options.clock.elapsed();
-    if (this.#isIdle(session) && now - session.lastSeen > this.#options.sessionTtlMs) {
-      this.end(session);
+    if (this.isOver(session)) {
+      this.letGo(session);
       return undefined;
     }
-    session.lastSeen = now;
+    this.use(session);
     return session;
   }
 
+  /** Nobody has used it for as long as a session lives. */
+  isOver(session: Session): boolean {
+    const { clock, sessionTtlMs } = this.#options;
+    return this.#isIdle(session) && clock.elapsed() - session.lastSeen > sessionTtlMs;
+  }
+
+  /** Its client has ended it. */
   end(session: Session): void {
-    if (!this.#sessions.delete(session.key)) return;
+    if (!this.#forget(session)) return;
     this.#options.backend.leave(session);
     session.close();
   }
 
-  endAll(): void {
-    for (const session of this.#sessions.values()) this.end(session);
+  /** It is over here; where other replicas serve it, it may go on there. */
+  letGo(session: Session): void {
+    const { backend } = this.#options;
+    if (!this.#forget(session)) return;
+    if (backend.replicated === undefined) backend.leave(session);
+    else backend.replicated.letGo(session);
+    session.close();
+  }
+
+  letGoOfAll(): void {
+    for (const session of this.#sessions.values()) this.letGo(session);
+  }
+
+  #forget(session: Session): boolean {
+    return this.#sessions.get(session.key) === session && this.#sessions.delete(session.key);
   }
 
   /** Ends every GET stream; the sessions and their calls stay. */
@@ -160,14 +220,16 @@ export class Sessions {
 
   close(): void {
     this.#sweep.cancel();
-    this.endAll();
+    this.letGoOfAll();
   }
 
   #expire(): void {
-    const now = this.#options.clock.elapsed();
     for (const session of this.#sessions.values()) {
-      if (!this.#isIdle(session)) session.lastSeen = now;
-      else if (now - session.lastSeen > this.#options.sessionTtlMs) this.end(session);
+      if (this.isOver(session)) this.letGo(session);
+      else if (!this.#isIdle(session)) {
+        this.use(session);
+        this.onInUse(session);
+      }
     }
   }
 
@@ -181,7 +243,16 @@ export class Sessions {
       isIdle: (session) => this.#isIdle(session),
       lastSeen: (session) => session.lastSeen,
     });
-    if (over !== undefined) this.end(over);
+    if (over !== undefined) this.letGo(over);
     return over !== undefined;
   }
+}
+
+/** Two replicas that serve a session at once hardly have the same. */
+function newMark(): string {
+  const part = (): string =>
+    randomInt(36 ** 4)
+      .toString(36)
+      .padStart(MARK_LENGTH / 2, '0');
+  return part() + part();
 }

@@ -6,14 +6,16 @@ import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
-import type { RequestHead, Response } from '../message/json-rpc.ts';
+import { idOf, type RequestHead, type Response } from '../message/json-rpc.ts';
 import { acceptsStream, replyForm } from './accept.ts';
 import { sharedBodyOf } from './event.ts';
 import type { Face } from './face.ts';
 import { post } from './post.ts';
 import { refuse } from '../call/refuse.ts';
-import { readEventId } from './replay.ts';
+import { readEventId, type EventId } from './replay.ts';
 import { principalOf } from '../call/principal.ts';
+import type { SharedSessions } from '../backend/replicas/shared-sessions.ts';
+import { ReplicatedSessions } from './replicated-sessions.ts';
 import { Sessions, type Session, type SessionsOptions } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
@@ -24,6 +26,10 @@ interface StreamableHttpOptions extends SessionsOptions {
   /** Where it is; `/mcp` by default. */
   readonly path?: string | undefined;
   readonly unread: UnreadBudget;
+  /** What other replicas of the proxy know of sessions, where the backend can go on with these. */
+  readonly shared?: SharedSessions | undefined;
+  /** Clients sign in, so each has sessions of its own. */
+  readonly signedIn: boolean;
 }
 
 /** The MCP endpoint: POST, GET and DELETE (docs/behaviour/proxy.md#streamable-http). */
@@ -35,6 +41,7 @@ export class StreamableHttp implements Face {
   readonly #sessions: Sessions;
   readonly #budget: UnreadBudget;
   readonly #calls: ModernCalls;
+  readonly #replicas: ReplicatedSessions | undefined;
 
   constructor(options: StreamableHttpOptions) {
     this.path = options.path ?? ENDPOINT_PATHS.http;
@@ -43,16 +50,37 @@ export class StreamableHttp implements Face {
     this.#sessions = new Sessions(options);
     this.#budget = options.unread;
     this.#calls = new ModernCalls(options.backend, options.clock);
+    const { shared, backend } = options;
+    const sessions = this.#sessions;
+    if (shared === undefined || backend.replicated === undefined) return;
+    const replicas = new ReplicatedSessions({ ...options, shared, sessions, port: backend.replicated });
+    this.#replicas = replicas;
+    sessions.onInUse = (session) => void replicas.check(session);
   }
 
   readonly step: Step = (call) => {
+    if (this.#replicas !== undefined) return this.#handleOfAny(call, this.#replicas);
     this.#handle(call);
     return Promise.resolve();
   };
 
+  /** The session that a call names may have begun at another replica. */
+  async #handleOfAny(call: Call, replicas: ReplicatedSessions): Promise<void> {
+    const { req, res, incoming, identity, credentials } = call;
+    const id = req.headers['mcp-session-id'];
+    try {
+      if (typeof id === 'string' && identity !== undefined && incoming?.era !== 'modern')
+        await replicas.meet({ id, principal: principalOf(identity), credentials });
+    } catch (error) {
+      if (!(error instanceof SkepError)) throw error;
+      refuse(res, error.code, { id: incoming && idOf(incoming.message) });
+    }
+    if (!res.headersSent && !res.destroyed) this.#handle(call);
+  }
+
   /** Clients learn it by "Session not found". */
   endSessions(): void {
-    this.#sessions.endAll();
+    this.#sessions.letGoOfAll();
     this.#calls.endStreams();
   }
 
@@ -96,6 +124,7 @@ export class StreamableHttp implements Face {
         sessions: this.#sessions,
         budget: this.#budget,
         calls: this.#calls,
+        replicas: this.#replicas,
       });
     else if (req.method === 'GET') this.#get(call);
     else if (req.method === 'DELETE') this.#delete(call);
@@ -110,20 +139,34 @@ export class StreamableHttp implements Face {
       refuse(call.res, 'proxy/not-acceptable');
       return;
     }
-    const socket = new SseSocket(call.res, { clock: this.#clock, budget: this.#budget });
     const from = call.req.headers['last-event-id'];
-    if (typeof from !== 'string' || !resume(session, from, socket)) {
-      openStandalone(session, call, socket);
-      this.#backend.listens(session);
+    const last = typeof from === 'string' ? readEventId(from) : undefined;
+    if (last !== undefined && session.isElsewhere(last.stream)) {
+      refuse(call.res, 'proxy/stream-elsewhere');
+      return;
     }
+    const socket = new SseSocket(call.res, { clock: this.#clock, budget: this.#budget });
+    const isResumed = last !== undefined && resume(session, last, socket);
+    if (!isResumed) openStandalone(session, call, socket);
+    if (!isResumed || session.listener?.live === true) this.#backend.listens(session);
+    const { replicated } = this.#backend;
+    if (replicated === undefined) return;
+    call.res.once('close', () => {
+      if (session.listener?.live !== true) replicated.deaf(session);
+    });
   }
 
   #delete(call: Call): void {
     const session = this.#sessionOf(call);
     if (session === undefined) return;
     session.credentials = call.credentials;
-    this.#sessions.end(session);
-    call.res.writeHead(204).end();
+    const end = (): void => {
+      this.#sessions.end(session);
+      call.res.writeHead(204).end();
+    };
+    if (this.#replicas === undefined) end();
+    // First that it is over: another replica would begin anew what the server does not know any more.
+    else void this.#replicas.ended(session).then(end);
   }
 
   /** The session that a GET or DELETE names; answers the call itself when there is none. */
@@ -148,7 +191,7 @@ function openStandalone(session: Session, { replyHooks }: Call, socket: SseSocke
     session.listener.stream.end();
     session.streamDone(session.listener.stream);
   }
-  const stream = session.openStream();
+  const stream = session.openStream('unasked');
   stream.attach(socket);
   session.listener = {
     stream,
@@ -164,9 +207,7 @@ function openStandalone(session: Session, { replyHooks }: Call, socket: SseSocke
 }
 
 /** Sends what the client missed of one stream and goes on with it. False when nothing is known of that stream. */
-function resume(session: Session, lastEventId: string, socket: SseSocket): boolean {
-  const from = readEventId(lastEventId);
-  if (from === undefined) return false;
+function resume(session: Session, from: EventId, socket: SseSocket): boolean {
   const stream = session.stream(from.stream);
   const missed = session.replay.after(from.stream, from.sequence);
   if (stream !== undefined) {

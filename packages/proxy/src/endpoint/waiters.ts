@@ -158,7 +158,7 @@ class StreamWaiter implements Waiter {
   #open(): EventStream {
     if (this.#stream !== undefined) return this.#stream;
     const { res, session, clock } = this.#posted;
-    this.#stream = session?.openStream() ?? new EventStream(clock);
+    this.#stream = session?.openStream('answer') ?? new EventStream(clock);
     this.#stream.attach(new SseSocket(res, this.#posted));
     return this.#stream;
   }
@@ -167,7 +167,7 @@ class StreamWaiter implements Waiter {
     const { clock, session, headers } = this.#posted;
     if (this.#stream !== undefined) this.#stream.end(text);
     else {
-      const stream = session?.newStream() ?? new EventStream(clock);
+      const stream = session?.newStream('answer') ?? new EventStream(clock);
       sendWhole(stream.finalText(text), { headers: { ...SSE_HEAD, ...headers }, status: 200 }, this.#posted);
     }
     this.#letGo();

@@ -2,8 +2,14 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { member, memberAt, type JsonObject, type Request, type RpcFailure } from './json-rpc.ts';
 import { METHODS } from './methods.ts';
 
+const ABILITIES = ['roots', 'sampling', 'sampling.tools', 'elicitation.form', 'elicitation.url'] as const;
+
 /** What one client said it can be asked (MCP 2025-11-25, client features). */
-export type Ability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url';
+export type Ability = (typeof ABILITIES)[number];
+
+export function isAbility(text: unknown): text is Ability {
+  return ABILITIES.some((ability) => ability === text);
+}
 
 /**
  * What the server hears of all its clients together: everything whose requests the proxy can carry to one of them.

@@ -9,6 +9,11 @@ export const MODERN_VERSION = '2026-07-28';
 
 export const KNOWN_VERSIONS: readonly string[] = [...LEGACY_VERSIONS, MODERN_VERSION];
 
+/** True for what a header can say of a revision, known or not. */
+export function isVersion(text: unknown): text is string {
+  return typeof text === 'string' && /^[\w.-]{1,64}$/u.test(text);
+}
+
 /** Revisions are dates, so text order is time order. */
 export function isOlder(version: string, than: string): boolean {
   return version < than;

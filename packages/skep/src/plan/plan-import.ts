@@ -287,7 +287,12 @@ function absoluteFiles(
 }
 
 function checkSupported(config: RunConfig, path: string): void {
-  const { transport, target_port: port, remote_url: elsewhere } = config;
+  const { transport, target_port: port, remote_url: elsewhere, scaling_config: scaling } = config;
+  if (scaling?.session_redis && transport !== 'streamable-http')
+    throw invalid(
+      path,
+      `"scaling_config.session_redis": is for servers of streamable HTTP, and this one speaks ${transport}`,
+    );
   if (transport !== 'stdio' && port === undefined && elsewhere === undefined) {
     throw invalid(path, '"target_port": is missing');
   }

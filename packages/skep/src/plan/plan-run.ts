@@ -176,7 +176,7 @@ async function planChain(
     authz: await planAuthz(values, around.cwd),
     webhooks: await planWebhooks(values, around.cwd),
     audit: await planAudit(values, around.cwd),
-    scaling: await planSessionRedis(values, around.cwd),
+    scaling: await planSessionRedis({ ...values, skepCaBundle }, around.cwd),
     telemetry: await planTelemetry(valuesOf(runSettings, withMachine), settings, around),
   };
 }

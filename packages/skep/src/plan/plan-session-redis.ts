@@ -3,16 +3,17 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { passwordIn } from '../run-config/session-redis.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { RunValues } from '../settings/run-settings.ts';
-import { isKeyPrefix, NO_REDIS_ADDRESS, redisAddress } from '../settings/session-redis.ts';
+import { isKeyPrefix, isOverTls, NO_REDIS_ADDRESS, redisAddress } from '../settings/session-redis.ts';
+
+type SharedSessionsConfig = Pick<RunConfig, 'scaling_config'> & { readonly skep_ca_bundle?: string };
 
 /**
- * What `--session-redis` says, as it is saved. Fails with `usage/*` for what no proxy could be started with, and with `file/*` for
+ * What `--session-redis` says, as it is saved, with the authorities that its certificate may be of. Fails with `usage/*` for what no proxy could be started with, and with `file/*` for
  * a password that cannot be read.
  */
-export async function planSessionRedis(
-  { sessionRedis: text, sessionRedisKeyPrefix: prefix, sessionRedisPasswordFile: file, transport }: RunValues,
-  cwd: string,
-): Promise<Pick<RunConfig, 'scaling_config'>> {
+export async function planSessionRedis(values: RunValues, cwd: string): Promise<SharedSessionsConfig> {
+  const { sessionRedis: text, sessionRedisKeyPrefix: prefix, sessionRedisPasswordFile: file } = values;
+  const { transport, skepCaBundle: bundle } = values;
   if (text === undefined) {
     const idle = prefix === undefined ? file && 'password-file' : 'key-prefix';
     if (idle === undefined || idle === '') return {};
@@ -35,6 +36,7 @@ export async function planSessionRedis(
   const passwordFile = file === undefined ? undefined : resolve(cwd, file);
   if (passwordFile !== undefined) await passwordIn(passwordFile);
   return {
+    ...(bundle !== undefined && isOverTls(found.address) && { skep_ca_bundle: resolve(cwd, bundle) }),
     scaling_config: {
       session_redis: {
         address: found.address,

@@ -6,6 +6,7 @@ import { toDocument } from '@skep/core/settings/stored.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import type { SignInSettings } from '@skep/proxy/steps/sign-in.ts';
 import { signInOf, type SignInConfig } from '../run-config/sign-in.ts';
+import { isOverTls } from '../settings/session-redis.ts';
 import { incomingAuthSettings } from '../settings/authentication.ts';
 import { buildSettings } from '../settings/build.ts';
 import type { RunValues } from '../settings/run-settings.ts';
@@ -78,7 +79,11 @@ export function unusedText(flag: string): string {
 
 /** Flags that say how, where nothing says that clients have to sign in. */
 function unused(settings: Settings): readonly string[] {
-  const rows = [...incomingAuthSettings, ...buildSettings.filter(({ flag }) => flag === 'skep-ca-bundle')];
+  const redis = settings.get('sessionRedis')?.value;
+  // Redis has a certificate, too.
+  const isForRedis = typeof redis === 'string' && isOverTls(redis);
+  const authorities = isForRedis ? [] : buildSettings.filter(({ flag }) => flag === 'skep-ca-bundle');
+  const rows = [...incomingAuthSettings, ...authorities];
   const given = rows.filter(({ name, ...row }) => {
     const setting = settings.get(name);
     const isDefault = 'default' in row && setting?.value === row.default;

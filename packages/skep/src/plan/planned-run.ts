@@ -54,7 +54,7 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   /** As it is saved. */
   readonly audit: AuditMembers;
   /** As it is saved. */
-  readonly scaling: Pick<RunConfig, 'scaling_config'>;
+  readonly scaling: Pick<RunConfig, 'scaling_config' | 'skep_ca_bundle'>;
   readonly telemetry: PlannedTelemetry;
   readonly args: readonly string[];
 }

@@ -1,14 +1,19 @@
+import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { ProxyOptions } from '@skep/proxy/start.ts';
-import { redisAddress } from '../settings/session-redis.ts';
+import { isOverTls, redisAddress } from '../settings/session-redis.ts';
 import type { RunConfig } from './run-config.ts';
 
 const MAX_PASSWORD_BYTES = 4 * 1024;
 
-/** Where a proxy shares its sessions; undefined where it is alone. Fails with `file/*` for a password that cannot be read. */
+/**
+ * Where a proxy shares its sessions; undefined where it is alone. Fails with `file/*` for a password that cannot be read, and as
+ * `readCaBundle` for authorities.
+ */
 export async function sessionStoreOf({
   scaling_config: scaling,
-}: Pick<RunConfig, 'scaling_config'>): Promise<ProxyOptions['sessionStore']> {
+  skep_ca_bundle: bundle,
+}: Pick<RunConfig, 'scaling_config' | 'skep_ca_bundle'>): Promise<ProxyOptions['sessionStore']> {
   const saved = scaling?.session_redis;
   const found = saved && redisAddress(saved.address);
   if (found === undefined) return undefined;
@@ -18,6 +23,7 @@ export async function sessionStoreOf({
     database: saved?.db ?? found.database ?? 0,
     keyPrefix: saved?.key_prefix ?? 'skep:',
     password: file && (await passwordIn(file)),
+    ca: bundle && isOverTls(found.address) ? await readCaBundle(bundle) : undefined,
   };
 }
 

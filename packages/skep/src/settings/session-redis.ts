@@ -17,6 +17,11 @@ export function redisAddress(
   return { address: url.href.replace(/\/$/u, ''), database: database === '' ? undefined : Number(database) };
 }
 
+/** True for an address as `redisAddress` gives it back. */
+export function isOverTls(address: string): boolean {
+  return address.startsWith('rediss:');
+}
+
 export const NO_REDIS_ADDRESS = 'is not redis://HOST:PORT/DB or rediss://HOST:PORT/DB without a password';
 
 /** True for what keys can begin with. */

@@ -1,8 +1,13 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Timer } from '@skep/core/time/clock.ts';
 import type { Credentials } from '../../call/call.ts';
-import type { JsonObject, Notification, Request, Response } from '../../message/json-rpc.ts';
+import {
+  notification,
+  type JsonObject,
+  type Notification,
+  type Request,
+  type Response,
+} from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { endpointPath, type HttpBackend } from '../backend.ts';
 import { Mux, type MuxOptions } from '../mux/mux.ts';
@@ -14,25 +19,15 @@ import {
   type Newcomer,
   type Peer,
   type PortState,
+  type ReplicatedPort,
+  type ServerSession,
   type Waiter,
 } from '../port.ts';
 import { EraLink } from '../modern/era-link.ts';
 import { HttpLink } from './http-link.ts';
+import { OwnConversations } from './own-conversations.ts';
 import { SseLink } from './sse-link.ts';
 import type { Upstream } from './upstream.ts';
-
-/** What the proxy itself opened to ask the server is closed when it asks no more. */
-const OWN_IDLE_MS = 10_000;
-/** Servers may keep something from one call to the next, and modern clients do not say when they have gone. */
-const MODERN_IDLE_MS = 10 * 60_000;
-
-/** What the proxy itself opened to ask the server: on its own behalf, or for the modern clients of one principal. */
-interface Own {
-  readonly mux: Mux;
-  readonly idle: Timer;
-  /** Questions that wait for an answer. */
-  asked: number;
-}
 
 /** What the latest call of a conversation's client brought for the server. */
 interface Shown {
@@ -41,6 +36,15 @@ interface Shown {
 
 interface ConversationsOptions extends Omit<MuxOptions, 'open'>, HttpBackend {
   readonly upstream: Upstream;
+}
+
+/** What a conversation begins with. */
+interface Beginning {
+  readonly credentials?: Credentials | undefined;
+  /** It is of a session, which other replicas may serve, too. */
+  readonly isReplicated?: boolean;
+  /** As another replica left it. */
+  readonly adopted?: ServerSession | undefined;
 }
 
 /**
@@ -52,14 +56,25 @@ export class Conversations implements BackendPort {
   readonly #url: URL;
   readonly #open = new Set<Mux>();
   readonly #ofPeer = new Map<Peer, Mux>();
-  /** By principal; empty for the proxy itself. */
-  readonly #owns = new Map<string, Own>();
+  readonly #owns: OwnConversations;
   /** What each shows the server. */
   readonly #shown = new WeakMap<Mux, Shown>();
   #state: PortState = 'attached';
+  readonly replicated?: ReplicatedPort;
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
+    this.#owns = new OwnConversations({
+      clock: options.clock,
+      open: () => this.#converse(),
+      end: (mux) => this.#end(mux),
+    });
+    if (options.isReplicated === true)
+      this.replicated = {
+        adopt: (peer, session) => this.#adopt(peer, session),
+        letGo: (peer) => this.#leave(peer, 'elsewhere'),
+        deaf: (peer) => this.#ofPeer.get(peer)?.deaf(),
+      };
     this.#url = new URL(endpointPath(options) + options.target.search, options.target);
   }
 
@@ -78,7 +93,9 @@ export class Conversations implements BackendPort {
       return () => {};
     }
     let isWelcome = false;
-    const mux = this.#converse(newcomer.credentials);
+    const { credentials } = newcomer;
+    const { isReplicated = false } = this.#options;
+    const mux = this.#converse({ credentials, isReplicated });
     const over = (): void => {
       if (!isWelcome) this.#end(mux);
     };
@@ -90,7 +107,7 @@ export class Conversations implements BackendPort {
       id: newcomer.id,
       wanted: newcomer.wanted,
       welcome: (reply, version) => {
-        const peer = newcomer.welcome(reply, version);
+        const peer = newcomer.welcome(reply, version, mux.session() ?? null);
         isWelcome = peer !== undefined;
         if (peer) this.#belongsTo(mux, peer);
         else over();
@@ -116,20 +133,41 @@ export class Conversations implements BackendPort {
   }
 
   leave(peer: Peer): void {
+    this.#leave(peer);
+  }
+
+  #leave(peer: Peer, goesOn?: 'elsewhere'): void {
     const mux = this.#ofPeer.get(peer);
     if (mux === undefined) return;
     this.#show(mux, peer);
     this.#ofPeer.delete(peer);
     mux.leave(peer);
-    if (peer.kind === 'listener') this.#rest(peer.key, mux);
-    else this.#end(mux);
+    if (peer.kind === 'listener') this.#owns.rest(peer.key, mux);
+    else this.#end(mux, goesOn);
+  }
+
+  /** What a server without sessions agreed to is asked anew, for this replica. */
+  async #adopt(peer: Peer, session: ServerSession | null): Promise<void> {
+    if (this.#state === 'lost') throw new SkepError('proxy/backend-away');
+    const { credentials } = peer;
+    const mux = this.#converse({ credentials, isReplicated: true, adopted: session ?? undefined });
+    this.#belongsTo(mux, peer);
+    mux.join(peer);
+    try {
+      await mux.attach();
+      if (session === null) await mux.greet();
+      if (session === null) mux.notify(peer, notification(METHODS.initialized, {}));
+    } catch (error) {
+      this.#leave(peer, 'elsewhere');
+      throw error;
+    }
   }
 
   meet(peer: Peer): Promise<Met> {
     if (this.#state === 'lost') return Promise.reject(new SkepError('proxy/backend-away'));
-    const own = this.#ownOf(peer.key);
+    const own = this.#owns.of(peer.key);
     this.#show(own.mux, peer);
-    return this.#asking(own, async () => {
+    return this.#owns.asking(own, async () => {
       await own.mux.attach();
       return own.mux.meet();
     });
@@ -140,7 +178,7 @@ export class Conversations implements BackendPort {
    * then.
    */
   async meetByHandshake({ credentials }: Peer): Promise<Met> {
-    const mux = this.#converse(credentials);
+    const mux = this.#converse({ credentials });
     try {
       await mux.attach();
       await mux.greet();
@@ -151,7 +189,7 @@ export class Conversations implements BackendPort {
   }
 
   join(peer: Peer): void {
-    const own = this.#ownOf(peer.key);
+    const own = this.#owns.of(peer.key);
     own.asked += 1;
     this.#ofPeer.set(peer, own.mux);
     this.#show(own.mux, peer);
@@ -173,7 +211,7 @@ export class Conversations implements BackendPort {
     if (mux) this.#show(mux, peer);
     if (own !== undefined) {
       own.asked += 1;
-      const rest = (): void => this.#rest(peer.key, own.mux);
+      const rest = (): void => this.#owns.rest(peer.key, own.mux);
       own.mux.request(peer, request, told(waiter, rest));
     } else if (mux !== undefined) mux.request(peer, request, waiter);
     else if (peer.kind === 'one-off') this.#once(peer, request, waiter);
@@ -199,9 +237,9 @@ export class Conversations implements BackendPort {
   }
 
   async greet(): Promise<unknown> {
-    this.#endOwn('');
-    const own = this.#ownOf('');
-    return this.#asking(own, async () => {
+    this.#owns.end('');
+    const own = this.#owns.of('');
+    return this.#owns.asking(own, async () => {
       await own.mux.attach();
       return own.mux.greet();
     });
@@ -210,41 +248,7 @@ export class Conversations implements BackendPort {
   ask(method: string, params: JsonObject): Promise<string> {
     const own = this.#owns.get('');
     if (own === undefined) return Promise.reject(new SkepError('proxy/backend-away'));
-    return this.#asking(own, () => own.mux.ask(method, params));
-  }
-
-  /** A server may take long; it is idle only when nothing is asked of it. */
-  async #asking<T>(own: Own, work: () => Promise<T>): Promise<T> {
-    own.asked += 1;
-    try {
-      return await work();
-    } finally {
-      own.asked -= 1;
-      own.idle.restart();
-    }
-  }
-
-  #ownOf(key: string): Own {
-    const known = this.#owns.get(key);
-    if (known !== undefined) return known;
-    const own: Own = {
-      mux: this.#converse(),
-      asked: 0,
-      idle: this.#options.clock.after(key === '' ? OWN_IDLE_MS : MODERN_IDLE_MS, () => {
-        if (own.asked > 0) own.idle.restart();
-        else if (this.#owns.get(key) === own) this.#endOwn(key);
-      }),
-    };
-    this.#owns.set(key, own);
-    return own;
-  }
-
-  /** One thing less is asked by `mux`. */
-  #rest(key: string, mux: Mux): void {
-    const own = this.#owns.get(key);
-    if (own?.mux !== mux) return;
-    own.asked -= 1;
-    own.idle.restart();
+    return this.#owns.asking(own, () => own.mux.ask(method, params));
   }
 
   #muxOf(peer: Peer): Mux | undefined {
@@ -266,12 +270,16 @@ export class Conversations implements BackendPort {
     this.#options.upstream.close();
   }
 
-  #converse(credentials?: Credentials): Mux {
+  #converse({ credentials, isReplicated = false, adopted }: Beginning = {}): Mux {
     const shown: Shown = { credentials };
     const { kind, clock, skepVersion, upstream } = this.#options;
     const url = this.#url;
+    const renewed: Peer['renewed'] = (begin) =>
+      this.#peerOf(mux)?.renewed?.(begin) ?? Promise.resolve(undefined);
+    const replicated = isReplicated ? { renewed, adopted } : {};
     const mux: Mux = new Mux({
       ...this.#options,
+      isReplicated,
       open(events) {
         const onBroken = (): void => {
           events.onBroken();
@@ -280,10 +288,12 @@ export class Conversations implements BackendPort {
         const showing = { url, upstream, clock, credentials: () => shown.credentials };
         const options = { ...events, ...showing, onBroken };
         if (kind === 'sse') return new SseLink(options);
+        // What it speaks is known.
+        if (adopted !== undefined) return new HttpLink({ ...options, ...replicated });
         return new EraLink({
           ...options,
           skepVersion,
-          open: (inner) => new HttpLink({ ...inner, ...showing }),
+          open: (inner) => new HttpLink({ ...inner, ...showing, ...replicated }),
         });
       },
     });
@@ -291,6 +301,11 @@ export class Conversations implements BackendPort {
     this.#open.add(mux);
     this.#shown.set(mux, shown);
     return mux;
+  }
+
+  #peerOf(mux: Mux): Peer | undefined {
+    for (const [peer, of] of this.#ofPeer) if (of === mux) return peer;
+    return undefined;
   }
 
   /** From now on, and for what goes to the server at once. */
@@ -307,7 +322,7 @@ export class Conversations implements BackendPort {
 
   /** A call of a client without a session gets one for as long as it lasts. */
   #once(peer: Peer, request: Request, waiter: Waiter): void {
-    const mux = this.#converse(peer.credentials);
+    const mux = this.#converse({ credentials: peer.credentials });
     this.#ofPeer.set(peer, mux);
     const ending = told(waiter, () => {
       this.#ofPeer.delete(peer);
@@ -324,28 +339,23 @@ export class Conversations implements BackendPort {
 
   /** The server ended the session; the client hears so at its next message. */
   #forget(mux: Mux): void {
-    for (const [key, own] of this.#owns) if (own.mux === mux) this.#endOwn(key);
+    this.#owns.endThat(mux);
     for (const [peer, of] of this.#ofPeer) {
       if (of !== mux) continue;
       this.#ofPeer.delete(peer);
       peer.forgotten?.();
     }
-    this.#end(mux);
+    this.#end(mux, 'elsewhere');
   }
 
-  #end(mux: Mux): void {
-    if (this.#open.delete(mux)) mux.close();
-  }
-
-  #endOwn(key: string): void {
-    const own = this.#owns.get(key);
-    this.#owns.delete(key);
-    own?.idle.cancel();
-    if (own) this.#end(own.mux);
+  #end(mux: Mux, goesOn?: 'elsewhere'): void {
+    if (this.#open.delete(mux)) mux.close(goesOn);
   }
 
   #endAll(): void {
-    for (const key of this.#owns.keys()) this.#endOwn(key);
+    this.#owns.endAll();
+    if (this.replicated)
+      for (const [{ kind }, mux] of this.#ofPeer) if (kind === 'session') this.#end(mux, 'elsewhere');
     this.#ofPeer.clear();
     for (const mux of this.#open) this.#end(mux);
   }

@@ -22,8 +22,8 @@ import { MAX_OPENING_BYTES, RelayedSessions } from './relayed-sessions.ts';
 import { readAlong } from './answer-reader.ts';
 import { relay } from './relay.ts';
 import { SessionOwners } from './session-owners.ts';
-import { Replicas, sharedBy } from './replicas.ts';
-import type { SessionStore } from './session-store.ts';
+import { Replicas } from './replicas.ts';
+import type { SharedSessions } from '../replicas/shared-sessions.ts';
 import type { Pending } from './pending.ts';
 import { isHandshake, keyOf, principalIn, sessionOf } from './told-of-call.ts';
 import { endpointFor, leadsElsewhere, locationFor, withoutQuery, type Asked } from './told-address.ts';
@@ -42,8 +42,8 @@ interface ForwardOptions extends AddressSettings {
   readonly clock: Clock;
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
-  /** What other replicas of this proxy know of sessions; without one it is alone. */
-  readonly sessionStore?: SessionStore | undefined;
+  /** What other replicas of this proxy know of sessions; without it this one is alone. */
+  readonly shared?: SharedSessions | undefined;
 }
 
 /** Whose the addresses of a server are where nobody signs in. */
@@ -76,10 +76,9 @@ export class Forward implements Front {
   constructor(options: ForwardOptions) {
     this.#options = options;
     this.#log = limitedLog(options.log, options.clock);
-    const { backend, greeter } = options;
+    const { backend, greeter, shared } = options;
     this.#upstream = options.upstream;
-    const shared = sharedBy(options, this.#log);
-    this.#sessions = new RelayedSessions(options.upstream, { ...options, shared });
+    this.#sessions = new RelayedSessions(options.upstream, options);
     this.#replicas = shared && new Replicas(shared, this.#sessions, this.#owners);
     this.path = endpointPath(backend);
     this.serves = backend.kind === 'sse' ? LEGACY_VERSIONS : [MODERN_VERSION];
@@ -130,8 +129,10 @@ export class Forward implements Front {
     const session = sessionOf(call.req);
     try {
       const url = this.#urlOf(this.#pathFor(call));
-      const isOpen = await replicas.isOpenTo({ session, principal: this.#principalOf(call), url });
-      if (!isOpen) refuse(call.res, 'proxy/session-unknown', { id });
+      const access = await replicas.accessTo({ session, principal: this.#principalOf(call), url });
+      const { carryOver } = this.#options;
+      if (access === 'own' && carryOver !== undefined) await carryOver.take(call);
+      else if (access !== 'open') refuse(call.res, 'proxy/session-unknown', { id });
       else if (!call.res.destroyed) await this.#send(call, await bodyInTrace(call));
     } catch (error) {
       if (!hasCode(error, 'proxy/session-store-away')) throw error;

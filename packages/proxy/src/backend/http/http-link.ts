@@ -5,8 +5,9 @@ import type { Credentials } from '../../call/call.ts';
 import { isEnveloped } from '../../message/envelope.ts';
 import { memberAt, notification, readMessage } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
+import { isVersion } from '../../message/protocol-version.ts';
 import type { Link, LinkEvents } from '../link.ts';
-import type { Peer, PortState } from '../port.ts';
+import type { Peer, PortState, ServerSession } from '../port.ts';
 import { exchange, type Reply } from './exchange.ts';
 import { ModernPosts } from './modern-posts.ts';
 import { shownIn } from './shown-in.ts';
@@ -20,6 +21,12 @@ const LONGEST_RETRY_MS = 30_000;
 /** Streams in the place of one that ended before its answer. */
 const MAX_RESUMES = 10;
 const END_WITHIN_MS = 2_000;
+/** The server knows no such session (MCP 2025-11-25, session management). */
+const FORGOTTEN = 404;
+/** Servers say so of a second stream of a session. */
+const HELD = 409;
+/** What clients are told as it is; all else is a bad gateway. */
+const TOLD = ['proxy/session-unknown', 'proxy/session-store-away'] as const;
 const BOTH_FORMS = { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json' };
 
 export interface HttpLinkOptions extends LinkEvents {
@@ -29,6 +36,10 @@ export interface HttpLinkOptions extends LinkEvents {
   /** What the server is shown now. */
   readonly credentials: () => Credentials | undefined;
   readonly clock: Clock;
+  /** A session that another link began, which this one goes on with. */
+  readonly adopted?: ServerSession | undefined;
+  /** As of a peer; absent where no other link has the session. */
+  readonly renewed?: Peer['renewed'];
 }
 
 interface Sent {
@@ -36,6 +47,9 @@ interface Sent {
   /** The last event that was heard. */
   readonly last?: string | undefined;
   readonly credentials?: Credentials | undefined;
+  readonly signal?: AbortSignal;
+  /** The link's own where it is not given. */
+  readonly session?: string | undefined;
 }
 
 /**
@@ -52,14 +66,21 @@ export class HttpLink implements Link {
   /** The `initialize` that was sent, which begins the session anew. */
   #opening = '';
   #recovering: Promise<void> | undefined;
+  /** Present while a client hears what the server says unasked. */
+  #hearing: AbortController | undefined;
+  /** The server was asked for that and offers it not now. */
+  #isRefused = false;
   /** Ends when the last notification or answer has been taken, so that none is overtaken. */
   #before: Promise<void> = Promise.resolve();
   readonly #modern: ModernPosts;
   #waiting = 0;
-  #listens = false;
 
   constructor(options: HttpLinkOptions) {
     this.#options = options;
+    const { adopted } = options;
+    this.#session = adopted?.name;
+    this.#version = adopted?.version;
+    this.#opening = adopted?.body ?? '';
     this.#modern = new ModernPosts({
       ...options,
       ending: this.#ending.signal,
@@ -100,9 +121,19 @@ export class HttpLink implements Link {
   }
 
   listen(): void {
-    if (this.#listens) return;
-    this.#listens = true;
-    void this.#before.then(() => this.#hearAll()).catch((error: unknown) => this.#failed(undefined, error));
+    if (this.#hearing !== undefined) return;
+    this.#hearing = new AbortController();
+    this.#startHearing();
+  }
+
+  deaf(): void {
+    this.#hearing?.abort();
+    this.#hearing = undefined;
+  }
+
+  session(): ServerSession | undefined {
+    const [name, version, body] = [this.#session, this.#version, this.#opening];
+    return version === undefined ? undefined : { name, version, body };
   }
 
   /** A new process knows nothing of this session. */
@@ -114,11 +145,11 @@ export class HttpLink implements Link {
     this.close();
   }
 
-  close(): void {
+  close(goesOn?: 'elsewhere'): void {
     if (this.#state === 'lost') return;
     this.#state = 'lost';
     this.#ending.abort();
-    if (this.#session !== undefined) void this.#endSession(this.#session);
+    if (this.#session !== undefined && goesOn === undefined) void this.#endSession(this.#session);
   }
 
   /** Sends what is of the modern revision, which has no session: there the end of a stream is what cancels its request. */
@@ -137,6 +168,7 @@ export class HttpLink implements Link {
 
   /** Resolves when the server has begun to answer. */
   async #post(body: string, credentials: Credentials | undefined): Promise<Reply> {
+    if (this.#recovering !== undefined) await this.#recovering;
     const session = this.#session;
     const reply = await this.#send('POST', { body, credentials });
     if (reply.status !== 404 || session === undefined) return reply;
@@ -145,23 +177,22 @@ export class HttpLink implements Link {
     return this.#send('POST', { body, credentials });
   }
 
-  #send(
-    method: 'POST' | 'GET',
-    { body, last, credentials = this.#options.credentials() }: Sent,
-  ): Promise<Reply> {
+  #send(method: 'POST' | 'GET', sent: Sent): Promise<Reply> {
     const { url, upstream: via } = this.#options;
+    const { body, last, credentials = this.#options.credentials(), signal = this.#ending.signal } = sent;
+    const session = 'session' in sent ? sent.session : this.#session;
     return exchange(url, {
       via,
       method,
       headers: {
         ...(method === 'GET' ? { Accept: 'text/event-stream' } : BOTH_FORMS),
-        ...(this.#session === undefined ? {} : { 'Mcp-Session-Id': this.#session }),
+        ...(session === undefined ? {} : { 'Mcp-Session-Id': session }),
         ...(this.#version === undefined ? {} : { 'MCP-Protocol-Version': this.#version }),
         ...(last === undefined ? {} : { 'Last-Event-ID': last }),
         ...shownIn(credentials),
       },
       ...(body === undefined ? {} : { body }),
-      signal: this.#ending.signal,
+      signal,
     });
   }
 
@@ -201,49 +232,97 @@ export class HttpLink implements Link {
     const message = readMessage(text);
     const version =
       typeof message === 'string' ? undefined : memberAt(message.value, ['result', 'protocolVersion']);
-    if (typeof version === 'string' && /^[\w.-]{1,64}$/u.test(version)) this.#version = version;
+    if (isVersion(version)) this.#version = version;
   }
 
-  /** What the server says of itself, as long as there is a session; many servers say nothing. */
-  async #hearAll(): Promise<void> {
+  /** What the server says of itself, as long as there is a session and a client hears it; many servers say nothing. */
+  #startHearing(): void {
+    if (this.#hearing === undefined) return;
+    const signal = AbortSignal.any([this.#ending.signal, this.#hearing.signal]);
+    this.#isRefused = false;
+    this.#before
+      .then(() => this.#hearAll(signal))
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#failed(undefined, error);
+      });
+  }
+
+  async #hearAll(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const { signal } = this.#ending;
     let last: string | undefined;
     for (let delay = RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, LONGEST_RETRY_MS)) {
       try {
-        const reply = await this.#send('GET', { last });
-        if (reply.status !== 200) {
+        const session = this.#session;
+        const reply = await this.#send('GET', { last, signal });
+        if (reply.status === 200) {
+          delay = RETRY_MS / 2;
+          last = (await this.#hear(reply)) ?? last;
+        } else {
           reply.drop();
-          return;
+          const isAgain = await this.#mayHearLater(reply.status, session);
+          if (!isAgain) return;
         }
-        delay = RETRY_MS / 2;
-        last = (await this.#hear(reply)) ?? last;
       } catch (error) {
         if (signal.aborted || hasCode(error, 'bridge/unreadable')) throw error;
+        if (hasCode(error, 'proxy/session-unknown')) return;
       }
       await clock.sleep(delay, signal);
     }
   }
 
+  /** False where the server offers nothing to hear, or nothing before its session was begun anew. */
+  async #mayHearLater(status: number, session: string | undefined): Promise<boolean> {
+    const isShared = this.#options.renewed !== undefined;
+    // It has not missed the stream of another replica yet: most take one.
+    if (status === HELD) return isShared;
+    if (status !== FORGOTTEN || session === undefined) return false;
+    await this.#recovering?.catch(() => {});
+    // A stream is no reason to begin a session anew; another replica may have.
+    if (isShared && this.#session === session) await this.#renew(session);
+    this.#isRefused = this.#session === session;
+    return !this.#isRefused;
+  }
+
   #recover(forgotten: string): Promise<void> {
-    if (this.#session !== forgotten) return this.#recovering ?? Promise.resolve();
-    this.#session = undefined;
-    this.#recovering = this.#beginAnew().catch((cause: unknown) => {
-      this.#options.onBroken();
-      throw new SkepError('proxy/session-unknown', { cause });
+    if (this.#session !== forgotten) return Promise.resolve();
+    this.#recovering ??= this.#renew(forgotten, () => this.#beginAnew()).finally(() => {
+      this.#recovering = undefined;
     });
     return this.#recovering;
   }
 
-  async #beginAnew(): Promise<void> {
-    const reply = await this.#send('POST', { body: this.#opening });
-    const session = reply.header('mcp-session-id');
-    for await (const event of reply.messages()) void event;
-    if (reply.status !== 200) throw new SkepError('proxy/bad-gateway');
-    this.#session = session;
-    const told = await this.#send('POST', { body: notification(METHODS.initialized, {}).text });
+  /** Fails with `proxy/session-unknown` where the session is over, and with what keeps others from telling. */
+  async #renew(forgotten: string, begin?: () => Promise<string | undefined>): Promise<void> {
+    const { renewed, log } = this.#options;
+    let begun: string | undefined;
+    const beginning = begin && (async () => (begun = await begin()));
+    try {
+      const next = await (renewed === undefined ? beginning?.() : renewed(beginning));
+      if (next === undefined && renewed !== undefined) throw new SkepError('proxy/session-unknown');
+      // Another message may have led to a new one meanwhile.
+      if (this.#session === forgotten) this.#session = next;
+    } catch (cause) {
+      if (hasCode(cause, 'proxy/session-store-away')) throw cause;
+      if (!this.#ending.signal.aborted) this.#options.onBroken();
+      throw new SkepError('proxy/session-unknown', { cause });
+    } finally {
+      // Another replica was faster.
+      if (begun !== undefined && begun !== this.#session) void this.#endSession(begun);
+    }
+    if (this.#session === forgotten) return;
+    log.info({}, 'the server had forgotten a session, which was begun anew');
+    if (this.#isRefused) this.#startHearing();
+  }
+
+  /** What the server calls the session that it begins. */
+  async #beginAnew(): Promise<string | undefined> {
+    const opening = await this.#send('POST', { body: this.#opening, session: undefined });
+    const session = opening.header('mcp-session-id');
+    for await (const event of opening.messages()) void event;
+    if (opening.status !== 200) throw new SkepError('proxy/bad-gateway');
+    const told = await this.#send('POST', { body: notification(METHODS.initialized, {}).text, session });
     told.drop();
-    this.#options.log.info({}, 'the server had forgotten a session, which was begun anew');
+    return session;
   }
 
   async #endSession(session: string): Promise<void> {
@@ -261,7 +340,7 @@ export class HttpLink implements Link {
   #failed(id: string | undefined, error: unknown): void {
     if (this.#ending.signal.aborted) return;
     this.#options.log.warn({ err: error }, 'the server could not be told something, or did not answer');
-    const code = hasCode(error, 'proxy/session-unknown') ? 'proxy/session-unknown' : 'proxy/bad-gateway';
-    if (id !== undefined) this.#options.onFailed(id, code);
+    const told = TOLD.find((code) => hasCode(error, code)) ?? 'proxy/bad-gateway';
+    if (id !== undefined) this.#options.onFailed(id, told);
   }
 }

@@ -3,8 +3,8 @@ import { notification } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { exchange } from './exchange.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { SharedSession } from './sealed-session.ts';
-import type { SharedSessions } from './shared-sessions.ts';
+import type { RelayedSession } from '../replicas/sealed-session.ts';
+import type { SharedSessions } from '../replicas/shared-sessions.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The oldest are forgotten then, and their clients begin anew themselves. */
@@ -60,7 +60,7 @@ export class RelayedSessions {
   constructor(upstream: Upstream, keeping: Keeping) {
     this.#upstream = upstream;
     this.#keeping = keeping;
-    keeping.shared?.onBack(() => void this.#shareAll());
+    keeping.shared?.onBack(() => this.#shareAll());
   }
 
   /** Other replicas serve them, too. */
@@ -118,29 +118,18 @@ export class RelayedSessions {
       const next = await beginning;
       if (next === undefined) this.forget(id);
       else known.name = next;
-      return next !== undefined;
+      return next !== undefined && next !== name;
     } finally {
       known.beginning = undefined;
     }
   }
 
-  /** What the server calls the session from now on; undefined where it is over. Of replicas that begin it at once one wins. */
-  async #renew(
-    id: string,
-    known: Known,
-    headers: OutgoingHttpHeaders | undefined,
-  ): Promise<string | undefined> {
+  /** What the server calls the session from now on; undefined where it is over. */
+  #renew(id: string, known: Known, headers: OutgoingHttpHeaders | undefined): Promise<string | undefined> {
+    const begin = headers && (() => this.#begin(known.opening, headers).catch(() => undefined));
     const { shared } = this.#keeping;
-    const found = await shared?.find(id);
-    if (found?.session?.is === 'ended') return undefined;
-    const theirs = found?.session;
-    if (theirs !== undefined && theirs.principal !== known.principal) return undefined;
-    if (theirs !== undefined && theirs.name !== known.name) return theirs.name;
-    const next = headers && (await this.#begin(known.opening, headers).catch(() => undefined));
-    if (shared === undefined || found === undefined || next === undefined) return next;
-    if (await shared.renamed(id, found, { ...sharedOf(known), name: next })) return next;
-    const { session: winner } = await shared.find(id);
-    return winner?.is === 'open' && winner.principal === known.principal ? winner.name : undefined;
+    if (shared !== undefined) return shared.renewed(id, sharedOf(known), begin);
+    return begin === undefined ? Promise.resolve(known.name) : begin();
   }
 
   /** Tells the other replicas that it is used, now and then. */
@@ -189,6 +178,6 @@ export class RelayedSessions {
   }
 }
 
-function sharedOf({ principal, name, opening }: Known): Extract<SharedSession, { readonly is: 'open' }> {
+function sharedOf({ principal, name, opening }: Known): RelayedSession {
   return { is: 'open', principal, name, body: opening.body };
 }

@@ -5,7 +5,7 @@ import { memberAt, readMessage, requestOf, type Message } from '../../message/js
 import { METHODS } from '../../message/methods.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
 import type { Link, LinkEvents, OpenLink } from '../link.ts';
-import type { Peer, PortState } from '../port.ts';
+import type { Peer, PortState, ServerSession } from '../port.ts';
 import { LegacySide } from './legacy-side.ts';
 import { refusesLegacy } from './refusal.ts';
 
@@ -46,7 +46,7 @@ export class EraLink implements Link {
   #probe: PromiseWithResolvers<Family> | undefined;
 
   constructor(options: EraLinkOptions) {
-    const { open, clock, skepVersion } = options;
+    const { open, clock, skepVersion, lastId } = options;
     this.#options = options;
     this.#inner = open({
       ...options,
@@ -67,7 +67,7 @@ export class EraLink implements Link {
       isWaiting: (id) => (id === PROBE_ID ? this.#probe !== undefined : options.isWaiting(id)),
     });
     const write: Link['write'] = (line, id, peer) => this.#inner.write(line, id, peer);
-    this.#legacySide = new LegacySide({ events: options, clock, skepVersion, write });
+    this.#legacySide = new LegacySide({ events: options, clock, skepVersion, write, lastId });
   }
 
   get state(): PortState {
@@ -95,6 +95,14 @@ export class EraLink implements Link {
     this.#inner.listen?.();
   }
 
+  deaf(): void {
+    this.#inner.deaf?.();
+  }
+
+  session(): ServerSession | undefined {
+    return this.#family === 'legacy' ? this.#inner.session?.() : undefined;
+  }
+
   restarted(): void {
     this.#forget();
     this.#inner.restarted();
@@ -105,9 +113,9 @@ export class EraLink implements Link {
     this.#inner.ended();
   }
 
-  close(): void {
+  close(goesOn?: 'elsewhere'): void {
     this.#forget();
-    this.#inner.close();
+    this.#inner.close(goesOn);
   }
 
   async #ask(): Promise<Family> {

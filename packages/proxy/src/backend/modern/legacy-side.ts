@@ -41,6 +41,8 @@ export interface LegacySideOptions {
   readonly events: Pick<LinkEvents, 'onLine'>;
   readonly clock: Clock;
   readonly skepVersion: string;
+  /** See `LinkEvents`. */
+  readonly lastId?: number | undefined;
   write(line: string, id?: string, peer?: Peer): boolean;
 }
 
@@ -76,10 +78,11 @@ export class LegacySide {
   /** The id of the request that all changes come by. */
   #listening: string | undefined;
   #listenAgain: Timer | undefined;
-  #last = 0;
+  #last: number;
 
   constructor(options: LegacySideOptions) {
     this.#options = options;
+    this.#last = options.lastId ?? 0;
   }
 
   /** A message of the mux. False when the server cannot take it now. */

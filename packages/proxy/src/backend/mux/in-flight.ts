@@ -37,6 +37,8 @@ export interface Flight {
 export interface InFlightOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
+  /** After this number come those of requests; 0 by default. */
+  readonly lastId?: number | undefined;
   onExpired(flight: Flight): void;
 }
 
@@ -54,10 +56,11 @@ export class InFlight {
   readonly #ofPrincipals = new Map<string, number>();
   /** Of all sessions of a principal. */
   readonly #ofSessions = new Map<string, number>();
-  #last = 0;
+  #last: number;
 
   constructor(options: InFlightOptions) {
     this.#options = options;
+    this.#last = options.lastId ?? 0;
   }
 
   get size(): number {

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -36,6 +37,7 @@ import {
   type Newcomer,
   type Peer,
   type PortState,
+  type ServerSession,
   type Waiter,
 } from '../port.ts';
 import { Handshake } from './handshake.ts';
@@ -55,10 +57,17 @@ export interface MuxOptions {
   readonly skepVersion: string;
   /** Told when the server says that its tools are others than before. */
   readonly toolsChanged?: (() => void) | undefined;
+  /**
+   * The server knows one client by this link, and other replicas of the proxy may serve the same session of it (decision 0445): what
+   * the server keeps for that client is not kept here as well, and no id here is one of another replica.
+   */
+  readonly isReplicated?: boolean;
 }
 
 const REQUEST_ID = ['params', 'requestId'];
 const INTERNAL_ERROR = -32603;
+/** Some servers read ids into 32 bits; above it there is room for more requests than any session has. */
+const MOST_FIRST_ID = 2 ** 30;
 const INITIALIZED = notification(METHODS.initialized, {}).text;
 
 /** Clients onto one link to a server: all of them, or a single one where each has a link (http/conversations.ts). */
@@ -72,12 +81,15 @@ export class Mux implements BackendPort {
   readonly #peers = new Set<Peer>();
   readonly #routing: Routing;
   readonly #levels: LogLevels;
+  readonly #isReplicated: boolean;
   #greets = false;
 
   constructor(options: MuxOptions) {
-    const { open, clock } = options;
+    const { open, clock, isReplicated = false } = options;
     const log = limitedLog(options.log, clock);
+    const lastId = isReplicated ? randomInt(MOST_FIRST_ID) : 0;
     this.#log = log;
+    this.#isReplicated = isReplicated;
     const lines = new Lines({
       log,
       route: (message, about) => this.#routing.route(message, about),
@@ -85,6 +97,7 @@ export class Mux implements BackendPort {
     });
     this.#link = open({
       log,
+      lastId,
       onLine: (line, about) => lines.take(line, about),
       onBroken: () => this.#broken(),
       onAttachedAgain: () => {
@@ -96,6 +109,7 @@ export class Mux implements BackendPort {
     this.#inFlight = new InFlight({
       clock,
       timeoutMs: options.requestTimeoutMs,
+      lastId,
       onExpired: (flight) => this.#expired(flight),
     });
     this.#handshake = new Handshake(
@@ -105,7 +119,11 @@ export class Mux implements BackendPort {
     this.#levels = new LogLevels(this.#peers, (peer, request, waiter) =>
       this.#forward(peer, request, waiter),
     );
-    this.#serverRequests = new ServerRequests(clock, (asked) => this.#unanswered(asked));
+    this.#serverRequests = new ServerRequests({
+      clock,
+      ids: isReplicated ? 'own' : 'fresh',
+      onExpired: (asked) => this.#unanswered(asked),
+    });
     this.#routing = new Routing({
       clock,
       log,
@@ -113,6 +131,7 @@ export class Mux implements BackendPort {
       serverRequests: this.#serverRequests,
       subscriptions: this.#subscriptions,
       peers: this.#peers,
+      isReplicated,
       toServer: (message) => this.#tell(message),
       toolsChanged: () => options.toolsChanged?.(),
       unanswerable: () => this.#handshake.askedInVain(),
@@ -140,6 +159,16 @@ export class Mux implements BackendPort {
   listens(): void {
     this.#link.listen?.();
     this.#routing.listens();
+  }
+
+  /** No client hears what the server says unasked. */
+  deaf(): void {
+    this.#link.deaf?.();
+  }
+
+  /** What another replica can go on with. */
+  session(): ServerSession | undefined {
+    return this.#link.session?.();
   }
 
   leave(peer: Peer): void {
@@ -216,11 +245,13 @@ export class Mux implements BackendPort {
         waiter.finish(resultOf(request.id, '{}'));
         break;
       case METHODS.setLogLevel:
-        this.#levels.set(peer, request, waiter);
+        if (this.#isReplicated) this.#forward(peer, request, waiter);
+        else this.#levels.set(peer, request, waiter);
         break;
       case METHODS.subscribe:
       case METHODS.unsubscribe:
-        this.#subscription(peer, request, waiter);
+        if (this.#isReplicated) this.#forward(peer, request, waiter);
+        else this.#subscription(peer, request, waiter);
         break;
       default:
         this.#forward(peer, request, waiter);
@@ -228,7 +259,7 @@ export class Mux implements BackendPort {
   }
 
   notify(peer: Peer, message: Notification): boolean {
-    if (message.method === METHODS.initialized)
+    if (message.method === METHODS.initialized && !this.#isReplicated)
       return this.#handshake.announce(() => this.#link.write(message.text));
     if (message.method === METHODS.cancelled) return this.#cancel(peer, message);
     if (message.method === METHODS.progress) return this.#progress(peer, message);
@@ -237,6 +268,10 @@ export class Mux implements BackendPort {
 
   answer(peer: Peer, reply: Response): boolean {
     const asked = this.#serverRequests.heldBy(peer, reply.id);
+    if (asked === undefined && this.#isReplicated) {
+      if (this.session() === undefined) throw new SkepError('proxy/question-elsewhere');
+      return this.#link.write(reply.text);
+    }
     if (asked === undefined) {
       this.#log.debug({}, 'dropped an answer that the server did not ask for');
       return true;
@@ -257,8 +292,8 @@ export class Mux implements BackendPort {
     this.#handshake.reset();
   }
 
-  close(): void {
-    this.#link.close();
+  close(goesOn?: 'elsewhere'): void {
+    this.#link.close(goesOn);
     this.#forgetServer();
     this.#log.close();
   }
@@ -317,7 +352,8 @@ export class Mux implements BackendPort {
   /** Servers choose the tokens, so other clients may guess them. */
   #progress(peer: Peer, message: Notification): boolean {
     const token = memberAt(message.value, ['params', 'progressToken']);
-    return !this.#serverRequests.awaitsProgress(peer, token) || this.#link.write(message.text);
+    const isAwaited = this.#isReplicated || this.#serverRequests.awaitsProgress(peer, token);
+    return !isAwaited || this.#link.write(message.text);
   }
 
   #cancel(peer: Peer, message: Notification): boolean {

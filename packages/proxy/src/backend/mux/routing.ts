@@ -32,6 +32,8 @@ export interface RoutingOptions {
   readonly serverRequests: ServerRequests;
   readonly subscriptions: Subscriptions;
   readonly peers: ReadonlySet<Peer>;
+  /** See `MuxOptions`. */
+  readonly isReplicated: boolean;
   toServer(message: Message): void;
   /** The server says that its tools are others than before. */
   toolsChanged(): void;
@@ -222,7 +224,9 @@ export class Routing {
 
   #resourceUpdated(message: Notification): void {
     const uri = memberAt(message.value, ['params', 'uri']);
-    if (typeof uri === 'string') this.#toListeners(message, this.#options.subscriptions.holdersOf(uri));
+    // Its only client may have subscribed through another replica.
+    if (this.#options.isReplicated) this.#toListeners(message, this.#options.peers);
+    else if (typeof uri === 'string') this.#toListeners(message, this.#options.subscriptions.holdersOf(uri));
   }
 
   /** On the stream that a modern client opened with `subscriptions/listen`, under its own id. */
@@ -253,6 +257,7 @@ export class Routing {
     const span = findToken(message, REQUEST_ID);
     const asked = span && this.#options.serverRequests.withdrawn(rawAt(message.text, span));
     if (asked) asked.channel.send(withToken(message, REQUEST_ID, asked.id));
+    else if (this.#options.isReplicated) this.#toListeners(message, this.#options.peers);
     else this.#drop('a cancellation of nothing open', {});
   }
 
@@ -262,7 +267,9 @@ export class Routing {
 
   #toOwner(message: Notification, owners: ReadonlyMap<string, Peer>, key: unknown): void {
     const owner = typeof key === 'string' ? owners.get(key) : undefined;
-    if (owner === undefined) this.#drop('a notification without a known owner', { method: message.method });
+    if (this.#options.isReplicated) this.#toListeners(message, this.#options.peers);
+    else if (owner === undefined)
+      this.#drop('a notification without a known owner', { method: message.method });
     else owner.listener?.send(message);
   }
 

@@ -26,25 +26,31 @@ export interface Asked {
 /** Who is asked: a peer and the stream that reaches it. */
 export type Target = Pick<Asked, 'peer' | 'channel' | 'flight'>;
 
+export interface ServerRequestsOptions {
+  readonly clock: Clock;
+  /** `own`: clients see the server's own ids, of which no two are the same, as all are of one session with it. */
+  readonly ids: 'fresh' | 'own';
+  readonly onExpired: (asked: Asked) => void;
+}
+
 /** Requests from the server to clients (sampling, elicitation, roots), each held by exactly one client. */
 export class ServerRequests {
-  readonly #clock: Clock;
-  readonly #onExpired: (asked: Asked) => void;
+  readonly #options: ServerRequestsOptions;
   readonly #open = new Map<string, Asked>();
   #last = 0;
 
-  constructor(clock: Clock, onExpired: (asked: Asked) => void) {
-    this.#clock = clock;
-    this.#onExpired = onExpired;
+  constructor(options: ServerRequestsOptions) {
+    this.#options = options;
   }
 
-  /** Hands `request` to `target` under a fresh id; false when too many are open. */
+  /** Hands `request` to `target`; false when too many are open, or one of that id. */
   ask(request: Request, target: Target): boolean {
-    if (this.#open.size >= MAX_QUESTIONS) return false;
-    const id = String((this.#last += 1));
-    const timer = this.#clock.after(ANSWER_WITHIN_MS, () => {
+    const { ids, clock, onExpired } = this.#options;
+    const id = ids === 'own' ? request.id : String((this.#last += 1));
+    if (this.#open.size >= MAX_QUESTIONS || this.#open.has(id)) return false;
+    const timer = clock.after(ANSWER_WITHIN_MS, () => {
       const late = this.remove(id);
-      if (late !== undefined) this.#onExpired(late);
+      if (late !== undefined) onExpired(late);
     });
     const progressToken = memberAt(request.value, PROGRESS_TOKEN);
     this.#open.set(id, { id, serverId: request.id, progressToken, ...target, timer });

@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { tlsReason } from '@skep/core/fetch/tls-reason.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
@@ -41,10 +42,10 @@ function permissionHint(endpoint: Endpoint): string {
 }
 
 const isTlsFailure = (code: string): boolean =>
-  code in TLS_REASONS || code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
+  tlsReason(code) !== undefined || code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
 
 function reasonOf(code: string): string {
-  const known = REASONS[code] ?? TLS_REASONS[code];
+  const known = REASONS[code] ?? tlsReason(code);
   if (known !== undefined) return known;
   if (/^ERR_SSL_.*ALERT/.test(code)) return 'it does not take our client certificate';
   return code;
@@ -57,24 +58,6 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
   ENOTFOUND: 'the host name is unknown',
-};
-
-const UNTRUSTED = 'its certificate is of an authority that is not trusted here';
-
-/** Codes of Node and OpenSSL for a connection that never came to be. */
-const TLS_REASONS: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
-  CERT_SIGNATURE_FAILURE: UNTRUSTED,
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
-  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS',
-  EPROTO: 'it does not speak TLS as we do',
 };
 
 /** What an engine, or a build on it, says of its disk, and what to do then. */
