@@ -397,6 +397,9 @@ describe('the client identity', () => {
   test.each([
     ['without an origin', '/register/abc', '/register/abc'],
     ['that is none', 'http://[', undefined],
+    ['of another host', 'https://elsewhere.test/register/abc', undefined],
+    ['of another host, without a scheme', '//elsewhere.test/register/abc', undefined],
+    ['of another port', 'http://localhost:1/register/abc', undefined],
   ])('has an address %s, and is used again', async (_name, told, path) => {
     await using world = await startWorld();
     world.server.on.set('POST /register', ({ body }) => ({
