@@ -14,10 +14,12 @@ import { redirectUri } from './register.ts';
 
 const CALLBACK_PORT = 8666;
 const TIMEOUT_MS = 30_000;
+/** Letters of an address with all its parameters: more than servers read, less than a program can be started with. */
+const MAX_WHOLE = 32_768;
 
 /**
  * Authorization code with PKCE (RFC 6749 §4.1, RFC 7636, RFC 8252). Fails with `auth/no-person` where nobody can be asked, with
- * `auth/callback-port`, `auth/sign-in-timeout`, `auth/sign-in-refused` or `auth/client-refused`.
+ * `auth/callback-port`, `auth/bad-metadata`, `auth/sign-in-timeout`, `auth/sign-in-refused` or `auth/client-refused`.
  */
 export async function signInByBrowser(attempt: Attempt): Promise<KeptSignIn> {
   const { person, clock } = attempt.services;
@@ -97,7 +99,10 @@ interface OneTime {
   readonly redirect: string;
 }
 
-/** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2.1. Parameters of the operator replace none of these. */
+/**
+ * RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2.1. Parameters of the operator replace none of these. Fails with `auth/bad-metadata`
+ * for a page or a length that nobody is to visit.
+ */
 async function addressFor(
   { target, found, client, reach }: Asking,
   { state, verifier, redirect }: OneTime,
@@ -116,7 +121,10 @@ async function addressFor(
     ...resourceParameter(found.resourceIndicator),
   };
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
-  return address.href;
+  if (address.href.length <= MAX_WHOLE) return address.href;
+  throw new SkepError('auth/bad-metadata', {
+    message: `the address to sign in at would have ${address.href.length} letters: the server wants very many scopes, or gave a very long client id`,
+  });
 }
 
 function show(address: string, { person, services }: Asking): void {

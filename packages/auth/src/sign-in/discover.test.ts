@@ -186,6 +186,16 @@ describe('metadata that is not believed', () => {
     ['with plain PKCE alone', { code_challenge_methods_supported: ['plain'] }, 'PKCE'],
     ['without an endpoint for browsers', { authorization_endpoint: undefined }, 'authorization_endpoint'],
     ['with an endpoint that is no URL', { token_endpoint: 'token' }, 'token_endpoint'],
+    [
+      'with an endpoint of endless length',
+      { token_endpoint: `https://as.test/${'a'.repeat(9_000)}` },
+      'its token_endpoint is a very long address',
+    ],
+    [
+      'with a registration of endless length',
+      { registration_endpoint: `https://as.test/${'a'.repeat(9_000)}` },
+      'its registration_endpoint is a very long address',
+    ],
   ])('a server %s', async (_name, changes, said) => {
     const fetch = documents({
       ...about(REMOTE.resource),
@@ -196,6 +206,17 @@ describe('metadata that is not believed', () => {
       code: 'auth/bad-metadata',
       message: expect.stringContaining(said) as string,
     });
+  });
+
+  test('a server whose address is endless is not asked, and is not told at full length', async () => {
+    const fetch = documents(about(REMOTE.resource, `https://as.test/${'a'.repeat(9_000)}`));
+    await using services = servicesWith({ fetch });
+    const failed = await find(REMOTE, { ...services, challenge: challengeFor(META) }).catch(
+      (error: unknown) => error,
+    );
+    expect(failed).toMatchObject({ code: expect.stringMatching(/^auth\//u) as string });
+    expect(String(failed).length).toBeLessThan(1_000);
+    expect(fetch.asked.filter((url) => url.length > 8_000)).toEqual([]);
   });
 
   test('an issuer is not another one with a slash more, but for a host alone', async () => {

@@ -66,21 +66,26 @@ export function parsedUrl(text: string): URL {
   return url;
 }
 
-/** Letters of an address that is shown to a person. */
-const MAX_PAGE = 8_192;
+/** Letters of an address that a server names. */
+const MAX_ADDRESS = 8_192;
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+/** Whether an address is longer than any is that is meant to be asked. */
+export function isEndless(address: string): boolean {
+  return address.length > MAX_ADDRESS;
+}
+
 /**
- * A page that a server names for a person to visit: other schemes start programs, and what is typed into a page in the clear is
- * read by others. Fails with `auth/bad-metadata`.
+ * A page that a server names for a person to visit: other schemes start programs, what is typed into a page in the clear is
+ * read by others, and a login before the host looks like one. Fails with `auth/bad-metadata`.
  */
 export function pageAt(text: string, { mayBePrivate }: Pick<Reach, 'mayBePrivate'>): URL {
   const url = URL.parse(text);
   const isHere = url !== null && LOOPBACK.has(url.hostname);
-  const isShort = text.length <= MAX_PAGE;
-  if (isShort && (url?.protocol === 'https:' || (url?.protocol === 'http:' && (isHere || mayBePrivate))))
+  const isPlain = url !== null && url.username + url.password === '' && !isEndless(text);
+  if (isPlain && (url.protocol === 'https:' || (url.protocol === 'http:' && (isHere || mayBePrivate))))
     return url;
-  const message = `the server sends people to "${printable(text.slice(0, 200))}", which is no https page, or a very long address`;
+  const message = `the server sends people to "${printable(text.slice(0, 200))}", which is no https page, holds a login, or is very long`;
   throw new SkepError('auth/bad-metadata', { message });
 }
 

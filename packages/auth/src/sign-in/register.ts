@@ -121,13 +121,17 @@ function registeredMethod(server: oauth.AuthorizationServer): AuthMethod {
     : 'client_secret_post';
 }
 
-/** Many servers answer with 200, and leave out when the secret ends (RFC 7591 §3.2.1). */
+/** Many servers answer with 200, leave out when the secret ends (RFC 7591 §3.2.1), or write null for what there is not. */
 async function asConform(answer: Response): Promise<Response> {
   if (answer.status !== 200 && answer.status !== 201) return answer;
   const body = parsedJson(await answer.text());
-  const whole = isRecord(body) ? { client_secret_expires_at: 0, ...body } : body;
+  const whole = isRecord(body) ? { client_secret_expires_at: 0, ...withoutNull(body) } : body;
   const headers = { 'content-type': 'application/json' };
   return new Response(JSON.stringify(whole) ?? 'null', { status: 201, headers });
+}
+
+function withoutNull(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
 function asClient(
@@ -142,12 +146,13 @@ function asClient(
     typeof value === 'string' && value !== '' ? value : undefined;
   const secret = text(body['client_secret']) ?? before?.secret;
   const { uri, token } = before?.registered ?? {};
+  const askedAt = uri ?? server.registration_endpoint;
   return {
     id: text(id) ?? '',
     secret: method === 'none' ? undefined : secret,
     authMethod: method !== 'none' && secret === undefined ? 'none' : method,
     registered: {
-      uri: addressIn(body['registration_client_uri'], uri ?? server.registration_endpoint) ?? uri,
+      uri: addressIn(body['registration_client_uri'], { askedAt, issuer: server.issuer }) ?? uri,
       token: text(body['registration_access_token']) ?? token,
       secretExpiresAt: typeof end === 'number' && end > 0 ? end * 1_000 : undefined,
       callbackPort,
@@ -156,9 +161,20 @@ function asClient(
   };
 }
 
-/** Some servers write it without their own origin; what is no address is of no use. */
-function addressIn(value: unknown, base: string | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? URL.parse(value, base)?.href : undefined;
+interface Places {
+  /** Where the registration was asked for. */
+  readonly askedAt: string | undefined;
+  readonly issuer: string;
+}
+
+/**
+ * Where the registration is changed. Some servers write it without their own origin. What is no address is of no use, and one of
+ * another origin than theirs is shown no registration token (decision 0461).
+ */
+function addressIn(value: unknown, { askedAt, issuer }: Places): string | undefined {
+  const url = typeof value === 'string' && value !== '' ? URL.parse(value, askedAt) : null;
+  const isTheirs = [askedAt ?? '', issuer].some((one) => URL.parse(one)?.origin === url?.origin);
+  return url !== null && isTheirs ? url.href : undefined;
 }
 
 function methodOf(value: unknown): AuthMethod | undefined {

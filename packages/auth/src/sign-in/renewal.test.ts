@@ -4,7 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { KeptClient, SignInStore } from './port.ts';
 import { HOUR, KEY, keptIn, openBench, type Bench } from './token-bench.fixture.ts';
-import type { Answer, Asked } from './world.fixture.ts';
+import { startScripted, type Answer, type Asked } from './world.fixture.ts';
 
 // RFC 7592 §2.2: the secret of a registered client is replaced before it ends, and nothing of the old is lost before the new one holds.
 
@@ -206,6 +206,54 @@ describe('a renewal', () => {
     await bench.source().token();
     const { uri, token } = before.registered ?? {};
     expect(keptIn(bench).client).toMatchObject({ secret: 'secret-0', registered: { uri, token } });
+  });
+
+  test('that names another host leaves the address as it was, and shows nobody else the token', async () => {
+    await using elsewhere = await startScripted();
+    await using bench = await openEnding(DAY, ({ body }) => ({
+      body: {
+        ...(JSON.parse(body) as object),
+        client_secret: 'secret-0',
+        client_secret_expires_at: 1,
+        registration_client_uri: `${elsewhere.origin}/register/registered`,
+      },
+    }));
+    const source = bench.source();
+    for (const _ of [1, 2]) {
+      bench.clock.pass(HOUR);
+      await source.token();
+    }
+    expect(bench.renewals()).toHaveLength(2);
+    expect(elsewhere.asked).toEqual([]);
+  });
+
+  test('by another process is not undone by one whose old secret is refused meanwhile', async () => {
+    await using bench = await openEnding(DAY, () => ({ status: 503 }));
+    const renewed = { ...keptIn(bench).client, secret: 'secret-1' };
+    const store: SignInStore = {
+      read: bench.store.read,
+      async change(key, next) {
+        try {
+          return await bench.store.change(key, next);
+        } catch (error) {
+          // What another process does as soon as the lock is free.
+          bench.store.kept.set(KEY, { ...keptIn(bench), accessToken: 'newer', client: renewed });
+          throw error;
+        }
+      },
+    };
+    bench.world.server.on.set('POST /token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+    bench.clock.pass(HOUR);
+    await expect(bench.source({}, store).token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+    expect(keptIn(bench)).toMatchObject({ accessToken: 'newer', client: renewed });
+  });
+
+  test('whose new secret is refused leaves no client to sign in with again', async () => {
+    await using bench = await openEnding(DAY);
+    bench.world.server.on.set('POST /token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+    bench.clock.pass(HOUR);
+    await expect(bench.source().token()).rejects.toMatchObject({ code: 'auth/sign-in-ended' });
+    expect(keptIn(bench).client).toMatchObject({ secret: 'secret-1', registered: undefined });
   });
 
   test('of a secret that has ended is tried again while the server is away, and nobody has to sign in', async () => {

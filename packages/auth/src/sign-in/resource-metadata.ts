@@ -5,7 +5,7 @@ import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { causeText } from '../token/outcome.ts';
 import { scopesOf } from './challenge.ts';
 import type { SignInServices } from './port.ts';
-import { parsedUrl, type Reach } from './reach.ts';
+import { isEndless, parsedUrl, type Reach } from './reach.ts';
 
 /** What a resource says about itself (RFC 9728 §2). */
 export interface ResourceDocument {
@@ -74,7 +74,9 @@ function asDocument(body: unknown): ResourceDocument {
   const scopeList = textsOf(scopes).join(' ');
   return {
     resource,
-    authorizationServers: textsOf(servers).slice(0, MAX_SERVERS),
+    authorizationServers: textsOf(servers)
+      .filter((one) => !isEndless(one))
+      .slice(0, MAX_SERVERS),
     scopes: scopesOf(scopeList),
   };
 }

@@ -3,7 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { shownUrl } from '@skep/core/fetch/requester.ts';
 import { causeText } from '../token/outcome.ts';
 import type { SignInServices, SignInWay } from './port.ts';
-import { parsedUrl, type Reach } from './reach.ts';
+import { isEndless, parsedUrl, type Reach } from './reach.ts';
 
 /** An authorization server, and whether its metadata is that of an OpenID provider. */
 export interface FoundServer {
@@ -91,6 +91,9 @@ function checkServer(server: oauth.AuthorizationServer, way: SignInWay, assumesP
   for (const name of needed)
     if (typeof server[name] !== 'string' || !URL.canParse(server[name]))
       throw unusable(`it names no ${name}`);
+  for (const [name, value] of Object.entries(server))
+    if (name.endsWith('_endpoint') && typeof value === 'string' && isEndless(value))
+      throw unusable(`its ${name} is a very long address`);
   const isUnsaid = assumesPkce && methods === undefined;
   if (way === 'browser' && !isUnsaid && !(Array.isArray(methods) && methods.includes('S256')))
     throw unusable('it does not say that it knows PKCE with S256');

@@ -77,6 +77,35 @@ describe('the sign-in by browser', () => {
     expect(asked['scope']).toBeUndefined();
   });
 
+  test.each<[string, (world: World) => void]>([
+    [
+      'a login, which looks like another host',
+      ({ metadata, server }) =>
+        void (metadata['authorization_endpoint'] =
+          `http://accounts.test@${new URL(server.origin).host}/authorize`),
+    ],
+    [
+      'scopes without end',
+      ({ resource, target, server }) =>
+        void resource.on.set('GET /.well-known/oauth-protected-resource/mcp', () => ({
+          body: {
+            resource: target.resource,
+            authorization_servers: [server.origin],
+            scopes_supported: ['a'.repeat(40_000)],
+          },
+        })),
+    ],
+  ])('shows nobody an address with %s', async (_name, change) => {
+    await using world = await startWorld();
+    change(world);
+    const shown: string[] = [];
+    const person = { show: (address: string) => void shown.push(address) };
+    await expect(browse(world, {}, { person, timeoutMs: 100 })).rejects.toMatchObject({
+      code: 'auth/bad-metadata',
+    });
+    expect(shown).toEqual([]);
+  });
+
   test('names no resource where the operator says so', async () => {
     await using world = await startWorld();
     const kept = await browse(world, { resourceIndicator: '' });
@@ -397,6 +426,9 @@ describe('the client identity', () => {
   test.each([
     ['without an origin', '/register/abc', '/register/abc'],
     ['that is none', 'http://[', undefined],
+    ['of another host', 'https://elsewhere.test/register/abc', undefined],
+    ['of another host, without a scheme', '//elsewhere.test/register/abc', undefined],
+    ['of another port', 'http://localhost:1/register/abc', undefined],
   ])('has an address %s, and is used again', async (_name, told, path) => {
     await using world = await startWorld();
     world.server.on.set('POST /register', ({ body }) => ({
@@ -415,6 +447,46 @@ describe('the client identity', () => {
     for (const kept of [first, { ...first, client: broken }])
       expect((await browse(world, {}, { kept })).client.id).toBe('mine');
     expect(world.server.of('POST /register')).toHaveLength(1);
+  });
+
+  test.each<[string, unknown]>([
+    ['no JSON', '<html>'],
+    ['a list', []],
+    ['no id', { client_id: undefined }],
+    ['an id that is no text', { client_id: 7 }],
+    ['an empty id', { client_id: '' }],
+    ['an id of endless length', { client_id: 'x'.repeat(40_000) }],
+    ['a secret that is no text', { client_secret: 7 }],
+    ['an end that is no number', { client_secret: 's', client_secret_expires_at: 'never' }],
+    ['more than anybody reads', { client_name: 'x'.repeat(2 ** 20) }],
+  ])('that is answered with %s is none, and nobody is sent anywhere', async (_name, members) => {
+    await using world = await startWorld();
+    const isMembers = typeof members === 'object' && !Array.isArray(members);
+    world.server.on.set('POST /register', ({ body }) => ({
+      status: 201,
+      body: isMembers ? { ...(JSON.parse(body) as object), client_id: 'new', ...members } : members,
+    }));
+    const shown: string[] = [];
+    const person = { show: (address: string) => void shown.push(address) };
+    const failed = browse(world, {}, { person, timeoutMs: 100 });
+    await expect(failed).rejects.toMatchObject({
+      code: expect.stringMatching(/^(?:auth\/bad-answer|auth\/bad-metadata|fetch\/too-large)$/u),
+    });
+    expect(shown).toEqual([]);
+  });
+
+  test('may have members without a value', async () => {
+    await using world = await startWorld();
+    world.server.on.set('POST /register', ({ body }) => ({
+      status: 201,
+      body: {
+        ...(JSON.parse(body) as object),
+        client_id: 'new',
+        client_secret: null,
+        client_secret_expires_at: null,
+      },
+    }));
+    expect((await browse(world)).client).toMatchObject({ id: 'new', authMethod: 'none' });
   });
 
   test('that its server has forgotten is registered anew before anybody is sent there', async () => {

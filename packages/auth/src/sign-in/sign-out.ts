@@ -1,4 +1,5 @@
 import * as oauth from 'oauth4webapi';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { causeText } from '../token/outcome.ts';
 import { clientAuth } from './client-identity.ts';
 import { exchangeWith } from './oauth-failure.ts';
@@ -15,34 +16,34 @@ interface Services extends Pick<SignInServices, 'fetch' | 'log' | 'signal'> {
 
 /**
  * Withdraws the tokens at the authorization server (RFC 7009), the refresh token first. False where it has no endpoint for that or did
- * not do it, which is logged; the tokens are then good until they end. The caller forgets what is kept either way.
+ * not do it for every one, which is logged; what is left is then good until it ends. The caller forgets what is kept either way.
  */
 export async function signOut(kept: KeptSignIn, services: Services): Promise<boolean> {
   const { issuer, tokenEndpoint, revocationEndpoint, client } = kept;
   if (revocationEndpoint === undefined) return false;
   const server = { issuer, token_endpoint: tokenEndpoint, revocation_endpoint: revocationEndpoint };
-  try {
+  const withdraw = async (token: string): Promise<void> => {
     const reach = openReach({ resource: kept.resource }, services, kept.mayBePrivate);
     const auth = await clientAuth(client, services.target?.clientKey);
-    for (const token of [kept.refreshToken, kept.accessToken]) {
-      if (token === undefined) continue;
-      await exchangeWith(server, [token, client.secret], async () => {
-        const answer = await oauth.revocationRequest(
-          server,
-          libraryClient(client),
-          auth,
-          token,
-          reach.options,
-        );
-        await oauth.processRevocationResponse(answer);
-      });
+    await exchangeWith(server, [token, client.secret], async () => {
+      const answer = await oauth.revocationRequest(server, libraryClient(client), auth, token, reach.options);
+      await oauth.processRevocationResponse(answer);
+    });
+  };
+  let isWithdrawn = true;
+  for (const token of [kept.refreshToken, kept.accessToken]) {
+    if (token === undefined) continue;
+    try {
+      await withdraw(token);
+    } catch (error) {
+      services.signal?.throwIfAborted();
+      services.log.warn({ issuer, reason: causeText(error) }, 'a token could not be withdrawn');
+      isWithdrawn = false;
+      // A server that refuses one may take the other (RFC 7009 §2.2.1); one that is away takes neither.
+      if (!(error instanceof SkepError && error.code.startsWith('auth/'))) break;
     }
-    return true;
-  } catch (error) {
-    services.signal?.throwIfAborted();
-    services.log.warn({ issuer, reason: causeText(error) }, 'the tokens could not be withdrawn');
-    return false;
   }
+  return isWithdrawn;
 }
 
 /**

@@ -438,6 +438,21 @@ describe('a token that the resource refuses', () => {
   });
 });
 
+test('scopes that a token lacked are not wanted of a sign-in that took its place meanwhile', async () => {
+  await using bench = await openBench();
+  const store: SignInStore = {
+    ...bench.store,
+    change(key, next) {
+      bench.store.kept.set(KEY, { ...keptIn(bench), accessToken: 'signed-in-again', scopes: ['b'] });
+      return bench.store.change(key, next);
+    },
+  };
+  const source = bench.source({}, store);
+  await source.refused(await source.token(), 'Bearer error="insufficient_scope", scope="b"');
+  expect(keptIn(bench)).toMatchObject({ accessToken: 'signed-in-again' });
+  expect(keptIn(bench).wanted).toBeUndefined();
+});
+
 describe('a token that is bound to a key', () => {
   test('is shown with a proof for each request, under the nonce that the resource asked for, and refreshed with that key', async () => {
     const client = { id: 'mine', authMethod: 'none' } as const;

@@ -210,10 +210,13 @@ class Source {
   }
 
   /** The scopes are asked for when a person signs in the next time. */
-  async #want(scopes: readonly string[], { wanted }: KeptSignIn): Promise<undefined> {
+  async #want(scopes: readonly string[], { wanted, accessToken }: KeptSignIn): Promise<undefined> {
     if (wanted !== undefined && scopes.every((one) => wanted.includes(one))) return;
-    const all = union(wanted ?? [], scopes).slice(0, MAX_WANTED);
-    await this.#store.change(this.#key, (stored) => Promise.resolve(stored && { ...stored, wanted: all }));
+    await this.#store.change(this.#key, async (stored) => {
+      // Somebody may have signed in meanwhile, with more.
+      if (stored?.accessToken !== accessToken) return stored;
+      return stored && { ...stored, wanted: union(stored.wanted ?? [], scopes).slice(0, MAX_WANTED) };
+    });
   }
 
   /** A sign-in with a good token, refreshed or found in the store. While refreshing fails, the old token serves until it ends. */
@@ -251,26 +254,33 @@ class Source {
   }
 
   async #refreshOnce(seen: KeptSignIn): Promise<KeptSignIn> {
+    let { client } = seen;
     try {
       // On its own, so that the new secret is kept before it is used.
       if (isToRenew(seen.client, this.#now()))
         await this.#store.change(this.#key, (stored) => this.#withRenewedClient(stored));
       this.#unsavedClient = undefined;
-      const kept = await this.#store.change(this.#key, (stored) => this.#next(stored, seen));
+      const kept = await this.#store.change(this.#key, (stored) => {
+        client = stored?.client ?? client;
+        return this.#next(stored, seen);
+      });
       if (kept === undefined) throw new SkepError('auth/not-signed-in');
       this.#unsaved = undefined;
       this.#recover(kept);
       return kept;
     } catch (error) {
-      if (hasCode(error, 'auth/client-refused')) await this.#forgetClient(seen);
+      if (hasCode(error, 'auth/client-refused')) await this.#forgetClient(client);
       throw this.#failed(error);
     }
   }
 
   /** The next sign-in registers anew; the same client would lead a person to a page from which nobody comes back. */
-  async #forgetClient({ client }: KeptSignIn): Promise<void> {
+  async #forgetClient(client: KeptClient): Promise<void> {
+    // Whoever else renewed it meanwhile has another secret, which is good.
     const forget = (stored: KeptSignIn | undefined): KeptSignIn | undefined =>
-      stored?.client.id === client.id ? { ...stored, client: { ...client, registered: undefined } } : stored;
+      stored?.client.id === client.id && stored.client.secret === client.secret
+        ? { ...stored, client: { ...client, registered: undefined } }
+        : stored;
     try {
       await this.#store.change(this.#key, (stored) => Promise.resolve(forget(stored)));
     } catch (error) {

@@ -291,6 +291,11 @@ describe('signing out', () => {
       kept.refreshToken,
       kept.accessToken,
     ]);
+    world.server.asked.splice(0);
+    // Many servers withdraw no token of one of the two kinds (RFC 7009 §2.2.1).
+    world.server.on.set('POST /revoke', () => ({ status: 400, body: { error: 'unsupported_token_type' } }));
+    expect(await signOut(kept, services)).toBe(false);
+    expect(world.server.of('POST /revoke')).toHaveLength(2);
     world.server.on.set('POST /revoke', () => ({ status: 503 }));
     expect(await signOut(kept, services)).toBe(false);
     expect(await signOut({ ...kept, revocationEndpoint: undefined }, services)).toBe(false);

@@ -76,9 +76,13 @@ function pasteable(text: string, { hostname, protocol }: URL): string | undefine
   return isSame && /^https?:\/\/[\w.:/-]+$/u.test(url.href) ? url.href : undefined;
 }
 
+/** Letters of all that is said of one login: it is shown to a person, who is to read it. */
+const MAX_LOGIN = 8_192;
+
 function loginIn(value: unknown): OfferedLogin | undefined {
   const { issuer, client_id: clientId, scopes, audience } = isRecord(value) ? value : {};
   if (typeof issuer !== 'string' || !URL.canParse(issuer)) return undefined;
+  if (JSON.stringify([issuer, clientId, scopes, audience]).length > MAX_LOGIN) return undefined;
   return {
     issuer,
     ...(typeof clientId === 'string' && { clientId }),

@@ -14,6 +14,8 @@ interface LoginWorld {
   accepts: boolean;
   /** Members of the provider's metadata besides, or instead. */
   metadata: Record<string, unknown>;
+  /** What the provider answers whoever asks for a token. */
+  answerToken: ScriptedAnswer;
 }
 
 const WELL_KNOWN = 'GET /.well-known/skep-registry';
@@ -45,11 +47,12 @@ export async function loginWorld(): Promise<LoginWorld> {
     registries: ['acme'],
     accepts: true,
     metadata: {},
+    answerToken: [200, { access_token: 'a-token', token_type: 'bearer', expires_in: 3_600 }],
   };
   return world;
 }
 
-function ofProvider(line: string, { idp, metadata }: LoginWorld): ScriptedAnswer {
+function ofProvider(line: string, { idp, metadata, answerToken }: LoginWorld): ScriptedAnswer {
   if (line === 'GET /.well-known/openid-configuration') {
     return [
       200,
@@ -70,7 +73,5 @@ function ofProvider(line: string, { idp, metadata }: LoginWorld): ScriptedAnswer
   if (line === 'POST /revoke') return [200];
   if (line === 'POST /register')
     return [201, { client_id: 'registered', token_endpoint_auth_method: 'none' }];
-  return line === 'POST /token'
-    ? [200, { access_token: 'a-token', token_type: 'bearer', expires_in: 3_600 }]
-    : undefined;
+  return line === 'POST /token' ? answerToken : undefined;
 }

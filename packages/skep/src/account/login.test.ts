@@ -1,4 +1,6 @@
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { closeServer, listen } from '@skep/core/fetch/listen.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
@@ -42,6 +44,19 @@ describe('skep login', () => {
     ],
     ['no way to sign in', (address) => ({ resource: address, sign_in: [] }), /cannot be read/],
     ['something else', () => ['x'], /cannot be read/],
+    [
+      'an endless client id',
+      (address) => ({
+        resource: address,
+        sign_in: [{ issuer: 'https://a.test', client_id: 'x'.repeat(9_000) }],
+      }),
+      /cannot be read/,
+    ],
+    [
+      'an endless issuer',
+      (address) => ({ resource: address, sign_in: [{ issuer: `https://a.test/${'x'.repeat(9_000)}` }] }),
+      /cannot be read/,
+    ],
     ['no issuer', (address) => ({ resource: address, sign_in: [{ client_id: 'x' }] }), /cannot be read/],
     [
       'several identity providers, and nobody can be asked',
@@ -156,6 +171,13 @@ describe('skep login', () => {
     expect(await skep.refusal(`${login} --callback-port ${free}`)).toMatch(
       /does not register clients by itself; register one there, and give its id with --client-id\n$/,
     );
+    await writeFile(join(skep.cwd, 'secret'), 'not that of the client');
+    world.answerToken = [401, { error: 'invalid_client' }];
+    expect(
+      await skep.refusal(
+        `login --allow-private-ip --issuer ${world.idp} --client-id pipeline --client-secret-file secret ${world.registry}`,
+      ),
+    ).toMatch(/says "invalid_client"; check --client-id and --client-secret-file\n$/);
   });
 
   test('a logout where nobody signed in says so', async () => {

@@ -167,7 +167,7 @@ function withNextStep(error: unknown): unknown {
 }
 
 /**
- * Withdraws and forgets what is kept of a sign-in. `kept-there`: its authorization server did not withdraw it. Fails as the
+ * Withdraws and forgets what is kept of a sign-in. `kept-there`: its authorization server did not withdraw all of it. Fails as the
  * store does.
  */
 export async function signOutElsewhere(

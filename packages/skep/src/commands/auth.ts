@@ -140,7 +140,7 @@ export const authLogout = defineCommand({
     if (outcome === 'was-out') return terminal.out(`${printable(`Nobody was signed in to ${host}`)}\n`);
     if (outcome === 'kept-there')
       terminal.err(
-        'Warning: the authorization server did not withdraw the tokens; they are good until they end\n',
+        'Note: the authorization server did not withdraw every token; what it left ends by itself\n',
       );
     terminal.out(`${printable(`Signed out of ${host}`)}\n`);
     // Its proxy may still hold a token.
