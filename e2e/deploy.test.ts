@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -19,15 +20,20 @@ import { freePort } from './fixtures/free-port.ts';
 import { lintChart, renderChart } from './fixtures/helm.ts';
 import { KubeApi } from './fixtures/kube-api.ts';
 import { KubeMachine } from './fixtures/kube-machine.ts';
+import { redisServer } from './fixtures/redis-server.ts';
+import { begunAt, goingOn } from './fixtures/replica.ts';
+import { sessionServer } from './fixtures/session-server.ts';
+import { testAuthority } from './fixtures/test-authority.ts';
 import { RegistryFolder } from './registry/process.ts';
 import { component, title } from './require.ts';
-import { ask, ended, openUser } from './skep.ts';
+import { ask, ended, openUser, type TestUser } from './skep.ts';
 
 // The charts and manifests of deploy/: Helm renders them, a real API server takes them, and the programs start with what they
 // say. scripts/manifests.test.ts holds what the committed manifests say, in every run.
 
 const helm = await component('helm');
 const kubernetes = await component('kubernetes');
+const redis = await component('redis');
 
 const releaseOf = (file: string, set: readonly string[] = []) => {
   const example = EXAMPLES.find((one) => one.file === file);
@@ -88,7 +94,23 @@ describe.skipIf(!helm.available)(title('the charts', helm), () => {
     ['proxy-image', 'config.host=127.0.0.1', 'config.host: the chart sets it'],
     ['proxy-image', 'secrets[0].value=x', "at '/secrets/0'"],
     ['proxy-url', 'server.transport=stdio', 'server.transport: a server elsewhere speaks'],
-    ['proxy-url', 'replicas=2', "additional properties 'replicas' not allowed"],
+    [
+      'proxy-url',
+      'replicas=2',
+      'replicas: 2 share the sessions of legacy clients in Redis: set redis.address',
+    ],
+    ['proxy-url', 'replicas=0', "at '/replicas'"],
+    ['proxy-image', 'replicas=2', "replicas: a server of an image is its proxy's own"],
+    ['proxy-image', 'redis.address=redis://r:1', "replicas: a server of an image is its proxy's own"],
+    ['proxy-replicas', 'server.transport=sse', 'server.transport: sessions of HTTP with SSE end'],
+    ['proxy-replicas', 'redis.address=redis://:hush@r:1', "at '/redis/address'"],
+    ['proxy-replicas', 'redis.password=hush', "at '/redis/password'"],
+    [
+      'proxy-replicas',
+      'config.scaling_config.backend_replicas=2',
+      'config.scaling_config: the chart sets it',
+    ],
+    ['proxy-replicas', 'config.skep_ca_bundle=/x', 'config.skep_ca_bundle: redis.ca stands for it'],
   ])('refuse for %s %s', async (file, set, words) => {
     await expect(renderChart(releaseOf(file, [set]))).rejects.toThrow(words);
   });
@@ -110,6 +132,9 @@ describe.skipIf(!helm.available)(title('the charts', helm), () => {
     expect(await renderChart(releaseOf('registry-anonymous', everywhere))).toContain(
       'kind: ClusterRoleBinding',
     );
+    const modern = await renderChart(releaseOf('proxy-url', ['replicas=3', 'modernClientsOnly=true']));
+    expect(modern).toMatch(/replicas: 3\n[\s\S]*type: RollingUpdate/);
+    expect(modern).not.toContain('session_redis');
     const web = await renderChart(
       releaseOf('proxy-image', ['server.transport=sse', 'server.targetPort=9000']),
     );
@@ -244,6 +269,73 @@ test('the registry starts with the words and ConfigMap of its manifest, and its 
   expect(await statusOf(`http://127.0.0.1:${address}/readiness`)).toBe(404);
   await folder.remove();
   await running.catch(() => {});
+});
+
+describe.skipIf(!redis.available)(title('replicas of the manifest of a proxy', redis), () => {
+  test('start with its words, ConfigMap and Secret, and serve one session while either is killed', async () => {
+    const { pod, config } = processOf('proxy-replicas');
+    const root = await mkdtemp(path.join(tmpdir(), 'skep-deploy-'));
+    const certificate = testAuthority(path.join(root, 'authority')).issue('redis', { for: ['IP:127.0.0.1'] });
+    const [server, store] = await Promise.all([
+      sessionServer(['search', 'hidden']),
+      redisServer({ certificate }),
+    ]);
+    const users: TestUser[] = [];
+    onTestFinished(async () => {
+      await store[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      await Promise.all(users.map((user) => user.end()));
+      await rm(root, { recursive: true });
+    });
+    const [container] = pod.containers;
+    /** What a volume of the pod holds, as a file of the test. */
+    const mounted = async (user: TestUser, file: string, text: string): Promise<string> => {
+      const isMounted = container?.volumeMounts?.some(({ mountPath }) => file.startsWith(`${mountPath}/`));
+      expect(isMounted, file).toBe(true);
+      const here = path.join(user.dir, path.basename(file));
+      await writeFile(here, text);
+      return here;
+    };
+    async function replica() {
+      const user = openUser();
+      users.push(user);
+      const port = await freePort();
+      const said = JSON.parse(config);
+      const sharing = said.scaling_config.session_redis;
+      const bundle = await readFile(path.join(certificate, 'ca.pem'), 'utf8');
+      const own = {
+        ...said,
+        port,
+        // What is an example in the manifest.
+        remote_url: server.url,
+        oidc_config: undefined,
+        skep_ca_bundle: await mounted(user, said.skep_ca_bundle, bundle),
+        scaling_config: {
+          session_redis: {
+            ...sharing,
+            address: store.address,
+            password_file: await mounted(user, sharing.password_file, `${store.password}\n`),
+          },
+        },
+      };
+      const file = path.join(user.dir, 'server.json');
+      await writeFile(file, JSON.stringify(own));
+      const words = (container?.args ?? []).map((word) => word.replace('/etc/skep/server.json', file));
+      const child = user.start(words);
+      const health = `http://127.0.0.1:${port}${container?.readinessProbe?.httpGet?.path}`;
+      await vi.waitUntil(async () => (await statusOf(health)) === 200, { timeout: 60_000, interval: 50 });
+      return { child, url: `http://127.0.0.1:${port}/mcp` };
+    }
+    const [a, b] = [await replica(), await replica()];
+    const session = await begunAt(a, { tool: 'search' });
+    const atB = await goingOn(b.url, session);
+    expect((await atB.listTools()).tools.map(({ name }) => name)).toEqual(['search']);
+    const gone = ended(a.child);
+    a.child.kill('SIGKILL');
+    await gone;
+    expect(await atB.callTool({ name: 'search' })).toMatchObject({ content: [{ text: 'search' }] });
+    await atB.close();
+  }, 120_000);
 });
 
 /** Of an address, called by that name; undefined while nothing answers. */

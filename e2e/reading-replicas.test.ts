@@ -67,7 +67,7 @@ describe.skipIf(!redis.available)(title('two replicas of a proxy that reads mess
   });
 
   test('serve one legacy session while either is killed, and hold it to the same rules', async () => {
-    const session = await begunAt(a, ann);
+    const session = await begunAt(a, { token: ann });
     const atB = await goingOn(b.url, session, ann);
     expect((await atB.listTools()).tools.map(({ name }) => name)).toEqual(['hello']);
     expect(await atB.callTool({ name: 'hello' })).toMatchObject({ content: [{ text: 'hello' }] });
@@ -96,7 +96,7 @@ describe.skipIf(!redis.available)(title('two replicas of a proxy that reads mess
   }, 120_000);
 
   test('hear that tools have changed where the client listens, also after it listened at the other', async () => {
-    const session = await begunAt(a, ann);
+    const session = await begunAt(a, { token: ann });
     for (const { url } of [a, b, a]) {
       const client = await goingOn(url, session, ann);
       let heard = 0;
@@ -114,7 +114,7 @@ describe.skipIf(!redis.available)(title('two replicas of a proxy that reads mess
   }, 120_000);
 
   test('go on when the server forgets, and agree on what it calls the session then', async () => {
-    const session = await begunAt(a, ann);
+    const session = await begunAt(a, { token: ann });
     expect(await statusOf(b.url, session, ann)).toBe(200);
     server.forget();
     const urls = [a.url, b.url, a.url, b.url];
@@ -123,7 +123,7 @@ describe.skipIf(!redis.available)(title('two replicas of a proxy that reads mess
   });
 
   test('let nobody use the session of another, whichever was asked first, with Redis or without', async () => {
-    const session = await begunAt(a, ann);
+    const session = await begunAt(a, { token: ann });
     for (const { url } of [b, a]) expect(await statusOf(url, session, bob)).toBe(404);
     expect(await statusOf(b.url, session, ann)).toBe(200);
     for (const { url } of [b, a]) {
@@ -141,7 +141,7 @@ describe.skipIf(!redis.available)(title('two replicas of a proxy that reads mess
   });
 
   test('put no session where others read', async () => {
-    const session = await begunAt(a, ann);
+    const session = await begunAt(a, { token: ann });
     await expect.poll(() => statusOf(b.url, session, ann), LONG).toBe(200);
     const dump = await store.dump();
     expect(dump).toContain('skep:session:');

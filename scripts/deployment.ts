@@ -17,6 +17,7 @@ export const EXAMPLES: readonly Example[] = [
   { file: 'registry-postgresql', chart: 'skep-registry', release: 'skep-registry', namespace: 'skep' },
   { file: 'proxy-image', chart: 'skep-proxy', release: 'notes', namespace: 'mcp' },
   { file: 'proxy-url', chart: 'skep-proxy', release: 'tools', namespace: 'mcp' },
+  { file: 'proxy-replicas', chart: 'skep-proxy', release: 'shared-tools', namespace: 'mcp' },
 ];
 
 export const deployFolder = path.resolve(import.meta.dirname, '../deploy');

@@ -28,8 +28,21 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and $server.url (eq $server.transport "stdio") -}}
 {{- fail "server.transport: a server elsewhere speaks streamable-http or sse" -}}
 {{- end -}}
+{{- $replicas := int .Values.replicas -}}
+{{- if and $server.image (or (gt $replicas 1) .Values.redis.address) -}}
+{{- fail "replicas: a server of an image is its proxy's own, which has one replica and no redis; run the server by itself, and name it as server.url" -}}
+{{- end -}}
+{{- if and (eq $server.transport "sse") (or (gt $replicas 1) .Values.redis.address) -}}
+{{- fail "server.transport: sessions of HTTP with SSE end with their stream; keep one replica, without redis" -}}
+{{- end -}}
+{{- if and (gt $replicas 1) (not (or .Values.redis.address .Values.modernClientsOnly)) -}}
+{{- fail (printf "replicas: %d share the sessions of legacy clients in Redis: set redis.address, or modernClientsOnly where there are no such clients" $replicas) -}}
+{{- end -}}
+{{- if and .Values.redis.ca.configMapName .Values.config.skep_ca_bundle -}}
+{{- fail "config.skep_ca_bundle: redis.ca stands for it; put all authorities into one" -}}
+{{- end -}}
 {{- range $key, $_ := .Values.config -}}
-{{- if has $key (list "schema_version" "name" "image" "remote_url" "transport" "target_port" "host" "port" "allowed_origins" "cmd_args" "env_vars" "secrets" "permission_profile" "isolate_network" "runtime") -}}
+{{- if has $key (list "schema_version" "name" "image" "remote_url" "transport" "target_port" "host" "port" "allowed_origins" "cmd_args" "env_vars" "secrets" "permission_profile" "isolate_network" "runtime" "scaling_config") -}}
 {{- fail (printf "config.%s: the chart sets it; use the other values" $key) -}}
 {{- end -}}
 {{- end -}}
@@ -67,6 +80,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $headers := dict -}}
 {{- range .Values.secrets }}{{ $_ := set $headers .header (include "skep-proxy.secretName" .) }}{{ end -}}
 {{- if $headers }}{{ $_ := set $config "header_forward" (dict "add_headers_from_secret" $headers) }}{{ end -}}
+{{- end -}}
+{{- with .Values.redis -}}
+{{- if .address -}}
+{{- $redis := dict "address" .address "key_prefix" (.keyPrefix | default (printf "skep:%s:%s:" $.Release.Namespace $.Release.Name)) -}}
+{{- if .password.secretName }}{{ $_ := set $redis "password_file" (printf "/run/secrets/redis/%s" .password.key) }}{{ end -}}
+{{- $_ := set $config "scaling_config" (dict "session_redis" $redis) -}}
+{{- if .ca.configMapName }}{{ $_ := set $config "skep_ca_bundle" (printf "/etc/skep-redis/%s" .ca.key) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- merge $config .Values.config | toPrettyJson -}}
 {{- end }}
