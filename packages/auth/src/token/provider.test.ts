@@ -232,6 +232,13 @@ describe('an opaque token', () => {
     expect(await provider.check('opaque')).toMatchObject({ identity: { subject } });
   });
 
+  test('that names nobody at all is refused, where somebody has to be named', async () => {
+    const rules = { ...settings.rules, subject: 'required' } as const;
+    const { issuer, provider } = await setup({ ...opaque, rules });
+    issuer.active = { ...active, sub: undefined };
+    expect(kindOf(await provider.check('opaque'))).toBe('no-subject');
+  });
+
   test.each([
     ['an error', 500],
     ['our credentials refused', 401],

@@ -493,6 +493,52 @@ test.skipIf(process.platform !== 'linux')(
   },
 );
 
+test('a configuration that says nothing keeps no data, looks for errors, and allows for a kilobyte', () => {
+  const usual = {
+    component: undefined,
+    eventTypes: [],
+    excludeEventTypes: [],
+    withRequests: false,
+    withResponses: false,
+    detectsErrors: true,
+    maxDataBytes: 1024,
+    maxDelegationDepth: 10,
+    path: '/usual.log',
+  };
+  expect(auditSettings({}, '/usual.log')).toEqual(usual);
+  expect(auditSettings({ enabled: false, maxDataSize: 0, component: '', logFile: '' }, '/usual.log')).toEqual(
+    usual,
+  );
+});
+
+test('errors in answers are successes where nobody looks for them', async () => {
+  await using it = await audited(scriptedServer(script), { detectApplicationErrors: false });
+  await postJson(it.proxy.url, call('bad'));
+  expect(await it.events(1)).toMatchObject([{ outcome: 'success' }]);
+  expect(await it.text()).not.toContain('jsonrpc_error');
+});
+
+test('an event has no members but those that are told of', async () => {
+  await using it = await audited(scriptedServer(script), {
+    includeRequestData: true,
+    includeResponseData: true,
+  });
+  const headers = { ...(await newSession(it.proxy.url)), 'User-Agent': 'agent/1', 'X-Request-ID': 'r-1' };
+  await postJson(it.proxy.url, call('bad'), headers);
+  const named = (value: object, path = ''): readonly string[] =>
+    Object.entries(value).flatMap(([name, one]) =>
+      typeof one === 'object' && one !== null && path !== 'data.'
+        ? named(one, `${path}${name}.`)
+        : [path + name],
+    );
+  const members =
+    'time level msg audit_id type logged_at outcome component source.type source.value source.extra.user_agent source.extra.request_id ' +
+    'source.extra.session_id subjects.user_id subjects.user target.endpoint target.method target.type target.name ' +
+    'metadata.extra.duration_ms metadata.extra.transport metadata.extra.response_size_bytes metadata.extra.status ' +
+    'metadata.extra.jsonrpc_error_code metadata.extra.jsonrpc_error_message data.request data.response';
+  expect(named((await it.events(3))[2] ?? {})).toEqual(members.split(' '));
+});
+
 test.each([
   [{ eventTypes: ['mcp_tool_cal'] }, 'unknown event type "mcp_tool_cal"; did you mean "mcp_tool_call"?'],
   [{ maxDataSize: -1 }, 'must be a whole number from 0 to 65536'],

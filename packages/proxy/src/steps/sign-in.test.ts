@@ -12,6 +12,7 @@ import {
   type FakeIssuer,
   type SigningKey,
 } from '@skep/auth/token/tokens.fixture.ts';
+import type { Log } from '@skep/core/log/log.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
 import { ask, messagesIn, postJson, type Answer } from '../doubles/http-client.ts';
@@ -150,6 +151,28 @@ describe('a client that has to sign in', () => {
       { scp: 'mcp:call mcp:list' },
     ])
       expect((await statusOf(claims)).status).toBe(200);
+  });
+
+  test('has its token in no log, whatever becomes of the call', async () => {
+    const told: unknown[] = [];
+    const keep = (fields: object, message: string): number => told.push([fields, message]);
+    const log: Log = { debug: keep, info: keep, warn: keep, error: keep, child: () => log };
+    const server = scriptedServer(({ method }) => {
+      if (method === 'tools/call') throw new TypeError('broken');
+      return undefined;
+    });
+    await using proxy = await runningProxy(server, { signIn: settings(), clock: manualClock(), log });
+    const [good, expired, bad] = [await signed(key), await signed(key, { exp: S }), await signed(other)];
+    for (const token of [good, expired, bad, 'opaque-hunter2'])
+      await postJson(proxy.url, { ...call, method: 'x/y' }, bearer(token));
+    proxy.backendEnded();
+    await postJson(proxy.url, call, bearer(good));
+    const text = JSON.stringify(told, (_name, value: unknown) =>
+      value instanceof Error ? [value.message, value.stack] : value,
+    );
+    expect(told.length).toBeGreaterThan(0);
+    for (const token of [good, expired, bad, 'opaque-hunter2'])
+      for (const part of token.split('.').filter((one) => one.length > 8)) expect(text).not.toContain(part);
   });
 
   test('gets 503 and a time to come back while the keys cannot be had', async () => {

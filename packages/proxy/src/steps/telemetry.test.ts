@@ -6,10 +6,12 @@ import type { Backend } from '../backend/backend.ts';
 import type { OptionalSteps } from '../call/chain.ts';
 import type { Step } from '../call/chain.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
+import { modernRequest, modernScript } from '../doubles/modern.ts';
 import { parsePrometheus, type Sample } from '../doubles/prometheus-text.ts';
 import { newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer } from '../doubles/scripted-http-server.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
+import { META } from '../message/envelope.ts';
 import type { ProxyTelemetry } from './telemetry/settings.ts';
 
 interface Span {
@@ -162,6 +164,77 @@ describe('a span', () => {
       'rpc.service': 'mcp',
       'http.request.method': 'POST',
     });
+  });
+
+  const OF_ALL = [
+    ['http.request.method', 'http.method'],
+    ['url.full', 'http.url'],
+    ['url.scheme', 'http.scheme'],
+    ['url.path', 'http.target'],
+    ['server.address', 'http.host'],
+    ['user_agent.original', 'http.user_agent'],
+    ['http.request.body.size', 'http.request_content_length'],
+    ['http.response.status_code', 'http.status_code'],
+    ['http.response.body.size', 'http.response_content_length'],
+    ['mcp.method.name', 'mcp.method'],
+    ['rpc.system.name', 'rpc.system'],
+    ['jsonrpc.request.id', 'mcp.request.id'],
+  ] as const;
+  const WITHOUT_ALIAS = [
+    'network.transport',
+    'network.protocol.name',
+    'network.protocol.version',
+    'client.address',
+    'client.port',
+    'mcp.server.name',
+    'mcp.protocol.version',
+    'jsonrpc.protocol.version',
+  ];
+  test.each<[string, object, readonly (readonly [string, string])[], readonly string[]]>([
+    [
+      'tools/call',
+      { name: 'x', arguments: {} },
+      [
+        ['gen_ai.tool.name', 'mcp.tool.name'],
+        ['gen_ai.tool.call.arguments', 'mcp.tool.arguments'],
+      ],
+      ['gen_ai.operation.name'],
+    ],
+    ['prompts/get', { name: 'x' }, [['gen_ai.prompt.name', 'mcp.prompt.name']], []],
+    ['resources/read', { uri: 'file:///x' }, [['mcp.resource.uri', 'mcp.resource.id']], []],
+    ['x/y', {}, [], ['error.type']],
+  ])(
+    'of %s has these names, and beside them those of before where they are asked for',
+    async (method, params, pairs, alone) => {
+      const fails: Script = ({ id, method: asked }, { say }) => {
+        if (asked !== 'x/y') return undefined;
+        say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'x' } }));
+        return 'handled';
+      };
+      const namesOf = async (legacyNames: boolean): Promise<readonly string[]> => {
+        const proxy = await measured(scriptedServer(fails), { legacyNames });
+        const headers = { 'User-Agent': 'agent/1', 'MCP-Protocol-Version': '2025-11-25' };
+        await postJson(proxy.url, { jsonrpc: '2.0', id: 7, method, params }, headers);
+        const [span] = await spansAfter(proxy);
+        return Object.keys(span?.attributes ?? {}).toSorted();
+      };
+      const all = [...OF_ALL, ...pairs];
+      const own = [...all.map(([name]) => name), ...WITHOUT_ALIAS, ...alone];
+      expect(await namesOf(false)).toEqual(own.toSorted());
+      const before = [...all.map(([, name]) => name), 'http.duration_ms', 'mcp.transport', 'rpc.service'];
+      expect(await namesOf(true)).toEqual([...own, ...before].toSorted());
+    },
+  );
+
+  test('names the client of a modern request, which says with each who it is', async () => {
+    const proxy = await measured(scriptedServer(modernScript()));
+    const { body, headers } = modernRequest(
+      'tools/call',
+      { name: 'x' },
+      { [META.clientInfo]: { name: 'new', version: '2' } },
+    );
+    await postJson(proxy.url, body, headers);
+    expect((await spansAfter(proxy)).at(-1)?.attributes).toMatchObject({ 'mcp.client.name': 'new' });
   });
 
   test.each(['stdio', 'http'] as const)('tells failures apart over %s', async (kind) => {

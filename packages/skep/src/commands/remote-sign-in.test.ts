@@ -226,6 +226,31 @@ describe('a bearer token', () => {
     },
   );
 
+  test.each([
+    ['a flag', `${RUN} ${AUTH}-bearer-token ${TOKEN}`, 1],
+    ['a file', `${RUN} ${AUTH}-bearer-token-file token`, 0],
+  ])('of %s counts before that of the variable', async (_where, line, sealed) => {
+    const skep = await commandUnderTest({ ...secretly(), files: { token: ` ${TOKEN}\n` } });
+    const env = { SKEP_REMOTE_AUTH_BEARER_TOKEN: 'hunter2-of-the-variable' };
+    const { status, err } = await skep.run(line, { env });
+    expect(status, err).toBe(0);
+    expect(err).not.toContain('is shown the token of SKEP_REMOTE_AUTH_BEARER_TOKEN');
+    const saved = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8'));
+    expect(saved.secrets ?? []).toHaveLength(sealed);
+    const file = { bearer_token_file: join(skep.cwd, 'token') };
+    expect(saved.remote_auth_config).toEqual(sealed === 0 ? file : {});
+  });
+
+  test.each([
+    ['empty', 'empty', 'is empty'],
+    ['not there', 'nowhere', 'nowhere'],
+  ])('in a file that is %s is refused, whatever the variable holds', async (_what, file, message) => {
+    const skep = await commandUnderTest({ ...secretly(), files: { empty: ' \n' } });
+    const env = { SKEP_REMOTE_AUTH_BEARER_TOKEN: TOKEN };
+    expect(await skep.refusal(`${RUN} ${AUTH}-bearer-token-file ${file}`, { env })).toContain(message);
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
   test('of a variable is shown to no server of a catalogue unasked, and the person hears who sees it', async () => {
     const skep = await commandUnderTest({ ...secretly(), catalogue });
     const env = { SKEP_REMOTE_AUTH_BEARER_TOKEN: TOKEN };

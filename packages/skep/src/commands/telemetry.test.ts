@@ -122,6 +122,34 @@ describe('a run that is measured', () => {
     });
   });
 
+  test('takes every key that the configuration file has for it', async () => {
+    const skep = await commandUnderTest({ env: { REGION: 'eu' } });
+    const keys = {
+      endpoint: 'otel.example',
+      'sampling-rate': 0.9,
+      'env-vars': ['REGION'],
+      insecure: true,
+      'enable-prometheus-metrics-path': true,
+      'tracing-enabled': false,
+      'metrics-enabled': true,
+      'use-legacy-attributes': false,
+    };
+    await skep.configure(JSON.stringify({ otel: keys }));
+    await skep.output(RUN);
+    expect(await saved(join(skep.places.runConfigsDir, 'a1.json'))).toMatchObject({
+      telemetry_config: {
+        endpoint: 'otel.example',
+        samplingRate: 0.9,
+        environmentVariables: ['REGION'],
+        insecure: true,
+        enablePrometheusMetricsPath: true,
+        tracingEnabled: false,
+        useLegacyAttributes: false,
+      },
+      telemetry_environment: { REGION: 'eu' },
+    });
+  });
+
   test('is not where nobody gets to see it, and that is told', async () => {
     const skep = await commandUnderTest({ files: FILES });
     const { err } = await skep.run(`${RUN} --otel-service-name n`);

@@ -57,9 +57,10 @@ export async function planRemoteAuth(asked: AskedRemoteAuth, cwd: string): Promi
   refuseEmpty(settings);
   const auth = withAbsoluteFiles(authOf(values), cwd);
   const targets = new Set(secrets.map(({ target }) => target));
-  const bearerToken = values.remoteAuthBearerToken || undefined;
-  const hasToken =
-    bearerToken !== undefined || targets.has(REMOTE_BEARER_TOKEN) || auth.bearer_token_file !== undefined;
+  const { bearer_token_file: tokenFile } = auth;
+  // A file counts before the variable, whose token is then nobody's to keep.
+  const bearerToken = tokenFile === undefined ? values.remoteAuthBearerToken || undefined : undefined;
+  const hasToken = bearerToken !== undefined || targets.has(REMOTE_BEARER_TOKEN) || tokenFile !== undefined;
   const how = howOf(asked, hasToken);
   const clientSecret = values.remoteAuthClientSecret || undefined;
   const hasSecret = clientSecret !== undefined || auth.client_secret_file !== undefined || targets.has(REMOTE_CLIENT_SECRET); // prettier-ignore
@@ -69,7 +70,7 @@ export async function planRemoteAuth(asked: AskedRemoteAuth, cwd: string): Promi
       hint: 'name it with --remote-auth-client-id',
     });
   checkRemoteAuth(auth, url, how);
-  await checkToken(bearerToken, auth.bearer_token_file);
+  await checkToken(bearerToken, tokenFile);
   if (auth.client_secret_file !== undefined) await readSecretFile(auth.client_secret_file, 'client secret');
   return {
     auth: how === 'token' ? tokenAlone(auth) : auth,

@@ -10,3 +10,16 @@ test.each([
 ])('clients of a proxy at %s connect to %s', (host, url) => {
   expect(workloadUrl({ name: 'a', host, port: 4001, proxy_mode: 'streamable-http' })).toBe(url);
 });
+
+test.each([
+  ['streamable-http', undefined, '/mcp'],
+  ['sse', undefined, '/sse#a'],
+  ['streamable-http', 'https://x.test/api/mcp?key=hush#top', '/api/mcp'],
+  ['streamable-http', 'https://x.test?key=hush', '/'],
+  ['sse', 'https://x.test/events?key=hush', '/events#a'],
+  ['sse', 'https://x.test/?key=hush', '/sse#a'],
+] as const)('clients of a %s proxy in front of %s are told the path %s', (proxy_mode, remote_url, path) => {
+  const config = { name: 'a', host: '127.0.0.1', port: 4001, proxy_mode };
+  const url = workloadUrl(remote_url === undefined ? config : { ...config, remote_url });
+  expect(url).toBe(`http://127.0.0.1:4001${path}`);
+});

@@ -8,6 +8,7 @@ import { clientAddress } from '../../call/client-address.ts';
 import { delegationOf } from '../../call/delegation.ts';
 import { opensStream, type CallEnd } from '../../call/watch-call.ts';
 import { pathWithMarks, sessionMark } from '../../call/session-mark.ts';
+import { clientInfoOf } from '../../message/client-info.ts';
 import { member, memberAt, type JsonObject, type Message } from '../../message/json-rpc.ts';
 import { resourceIdOf } from '../../message/resource-id.ts';
 import type { AuditSettings, AuditType } from './settings.ts';
@@ -86,7 +87,7 @@ function targetOf(verb: string, message: Message | undefined, isStream: boolean)
 
 /** Who did it. Members without a value are left out. */
 function subjectsOf(identity: Identity | undefined, message: Message | undefined): Record<string, string> {
-  const client = message === undefined ? undefined : clientOf(message);
+  const client = message === undefined ? undefined : clientInfoOf(message);
   return withoutNothing({
     user_id: identity?.subject,
     user: identity === undefined ? 'anonymous' : userOf(identity),
@@ -98,14 +99,6 @@ function subjectsOf(identity: Identity | undefined, message: Message | undefined
 function userOf({ claims, name, email }: Identity): string {
   const said = [claims['name'], claims['preferred_username'], email, name];
   return said.find((one): one is string => typeof one === 'string' && one !== '') ?? 'anonymous';
-}
-
-/** The client says it in its handshake, or with every message (MCP 2026-07-28). */
-function clientOf({ value }: Message): unknown {
-  return (
-    memberAt(value, ['params', 'clientInfo']) ??
-    memberAt(value, ['params', '_meta', 'io.modelcontextprotocol/clientInfo'])
-  );
 }
 
 function withoutNothing(fields: Readonly<Record<string, unknown>>): Record<string, string> {

@@ -34,10 +34,13 @@ describe('a policy', () => {
     ['whatever is of one server', 'permit(principal, action, resource in MCP::"gh");', tool('t')],
     ['one client', 'permit(principal == Client::"al", action, resource);', tool('t')],
     ['what is done', when('action.operation == "call_tool" && resource.operation == "call" && resource.feature == "tool"'), tool('t')],
+    ['what is done with a prompt', when('action.operation == "get_prompt" && resource.operation == "get" && resource.feature == "prompt" && resource.name == "p" && resource.arg_a == 1'), { kind: 'prompt', id: 'p', args: '{"a":1}' }],
+    ['what is done with a resource', when('action.operation == "read_resource" && resource.operation == "read" && resource.feature == "resource" && resource.name == "p"'), { kind: 'resource', id: 'p' }],
+    ['a prompt of one server', 'permit(principal, action, resource in MCP::"gh");', { kind: 'prompt', id: 'p' }],
     ['a URI', when('resource.uri like "file:///*" && resource.name == resource.uri'), { kind: 'resource', id: 'file:///x' }],
   ])('names %s', async (_name, policy, question) => {
     expect(await decide([policy], someone(), question)).toBe(true);
-    expect(await decide([policy.replace(/"(?:t|p|al|gh|call)"|"file:[^"]*"/u, '"other"')], someone(), question)).toBe(false);
+    expect(await decide([policy.replace(/"(?:t|p|al|gh|call|get|read)"|"file:[^"]*"/u, '"other"')], someone(), question)).toBe(false);
   }); // prettier-ignore
 
   test('that is not there permits nothing, and one that forbids counts before all', async () => {
@@ -108,6 +111,14 @@ describe('claims', () => {
     expect(await decide([member('g')], someone(claims), tool('t'), more)).toBe(true);
     expect(await decide([member('other')], someone(claims), tool('t'), more)).toBe(false);
   }); // prettier-ignore
+
+  test.each([
+    [{ groups: ['x'], roles: ['g'] }],
+    [{ roles: ['x'], 'cognito:groups': ['g'] }],
+    [{ groups: [], roles: ['g'] }],
+  ])('name groups by the first of the usual ones that is there, and by no other: %j', async (claims) => {
+    expect(await decide([member('g')], someone(claims), tool('t'))).toBe(false);
+  });
 
   test('name groups of the type that the configuration says', async () => {
     const more = { group_entity_type: 'Team' };

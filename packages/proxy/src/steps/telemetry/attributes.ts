@@ -6,7 +6,8 @@ import { clientAddress } from '../../call/client-address.ts';
 import { pathWithMarks, sessionMark } from '../../call/session-mark.ts';
 import { saysError } from '../../call/tool-counts.ts';
 import type { CallEnd } from '../../call/watch-call.ts';
-import { memberAt } from '../../message/json-rpc.ts';
+import { clientInfoOf } from '../../message/client-info.ts';
+import { member, memberAt } from '../../message/json-rpc.ts';
 import { resourceIdOf } from '../../message/resource-id.ts';
 import type { NamedThing } from './names.ts';
 
@@ -87,7 +88,7 @@ const OF_RESOURCE = new Set(['resources/read', 'resources/subscribe', 'resources
 function messageAttributes({ incoming, req }: Call): Attributes {
   const message = incoming?.message;
   if (message === undefined || message.kind === 'response') return {};
-  const client = memberAt(message.value, ['params', 'clientInfo', 'name']);
+  const client = member(clientInfoOf(message), 'name');
   const version = req.headers['mcp-protocol-version'];
   const uri = OF_RESOURCE.has(message.method) ? resourceIdOf(message) : undefined;
   return {
