@@ -273,6 +273,21 @@ function proofKeyOf(proof: string): unknown {
   return JSON.stringify(decodeProtectedHeader(proof).jwk);
 }
 
+test.each<[string, SignInWay]>([
+  ['POST /register', 'browser'],
+  ['POST /token', 'browser'],
+  ['POST /device', 'device'],
+])('%s that redirects has nothing sent elsewhere', async (where, way) => {
+  await using world = await startWorld();
+  await using elsewhere = await startScripted();
+  world.server.on.set(where, () => ({ status: 307, headers: { location: `${elsewhere.origin}/` } }));
+  const person = { ...browsingPerson(), showCode() {} };
+  await expect(signInBy(way, world, {}, { person, clock: fastClock() })).rejects.toMatchObject({
+    code: 'auth/bad-answer',
+  });
+  expect(elsewhere.asked).toEqual([]);
+});
+
 describe('signing out', () => {
   test('of what nobody keeps goes on though its command has ended', async () => {
     await using world = await startWorld();
