@@ -141,7 +141,10 @@ describe('skep login', () => {
     expect(await output(user, 'search weather')).toContain('com.example/weather');
     expect(await output(user, 'registry list')).toContain('com.example/weather');
     expect(await output(user, 'info com.example/weather')).toContain('Forecasts');
-    expect(await output(user, 'complete -- run com')).toContain('com.example/weather');
+    // A completion gives up after two seconds, which a busy machine can need to begin.
+    await expect
+      .poll(() => output(user, 'complete -- run com'), { timeout: 30_000 })
+      .toContain('com.example/weather');
   });
 
   test('lists the registries of which none was named, and takes one that is named later without another sign-in', async () => {

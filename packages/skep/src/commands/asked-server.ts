@@ -41,12 +41,13 @@ export async function withServer<T>(
   const { openClient } = await import('@skep/proxy/client.ts');
   const { clock, program } = context;
   const services = { clock, log: silentLog, requestTimeoutMs: TIMEOUT_MS, skepVersion: program.version };
-  let isRefused = false;
+  let answered: number | undefined;
   const heard = (status: number): void => {
-    isRefused = status === 401;
+    answered = status;
   };
   const client = await openClient({ url, kind, token, heard, ...services }).catch((cause: unknown) => {
-    throw isRefused ? unauthorized(target, token) : failureOf(target, cause);
+    if (answered === 401) throw unauthorized(target, token);
+    throw answered === 503 ? notNow(target, cause) : failureOf(target, cause);
   });
   if (client === undefined) throw unreachable(target);
   const onAbort = (): void => client.close();
@@ -72,10 +73,21 @@ function failureOf(target: string, cause: unknown): SkepError {
   return new SkepError('mcp/refused', { message, hint: 'ask whoever runs the server', cause });
 }
 
+/** Its proxy answers in the place of a server that cannot be asked, or that somebody has to sign in to. */
+function notNow(target: string, cause: unknown): SkepError {
+  return new SkepError('mcp/unreachable', {
+    message: `"${target}" takes no calls now (503)`,
+    hint: isUrl(target) ? 'try again in a few seconds' : `skep status ${target} says why`,
+    cause,
+  });
+}
+
+const isUrl = (target: string): boolean => /^https?:/iu.test(target);
+
 function unreachable(target: string, cause?: unknown): SkepError {
   return new SkepError('mcp/unreachable', {
     message: `"${target}" does not answer as an MCP server`,
-    hint: /^https?:/iu.test(target)
+    hint: isUrl(target)
       ? 'check the URL: it is the endpoint, such as http://127.0.0.1:4001/mcp'
       : `see skep status ${target} and skep logs ${target}`,
     cause,

@@ -165,7 +165,7 @@ describe('a token', () => {
   });
 
   test('that is wanted, or not taken, is told', async () => {
-    await using server = await refusingServer();
+    await using server = await refusingServer(401);
     const skep = await commandUnderTest({ files: { token: 'x' } });
     const asked = `mcp list tools ${server.url}`;
     expect(await skep.refusal(asked)).toContain('wants to know who asks; give a token');
@@ -173,9 +173,17 @@ describe('a token', () => {
   });
 });
 
+test('a server that takes no calls now is told from what is no server', async () => {
+  await using server = await refusingServer(503);
+  const skep = await commandUnderTest();
+  expect(await skep.refusal(`mcp list tools ${server.url}`)).toContain(
+    'takes no calls now (503); try again in a few seconds',
+  );
+});
+
 /** A server that takes nobody. */
-async function refusingServer(): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer((_req, res) => res.writeHead(401).end());
+async function refusingServer(status: number): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer((_req, res) => res.writeHead(status).end());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
