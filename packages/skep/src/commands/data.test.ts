@@ -53,6 +53,59 @@ describe('skep rm', () => {
     },
   );
 
+  describe('that is cut short between two removals', () => {
+    const cut = new SkepError('runtime/engine-unreachable');
+    /** What a supervisor that was killed left is finished by the next. */
+    const nextSupervisor = async (skep: CommandUnderTest): Promise<void> => {
+      await skep.killSupervisor();
+      await skep.startSupervisor();
+      await vi.waitFor(async () => expect(await skep.left()).toEqual(NOTHING_LEFT));
+    };
+
+    test('goes on with the data where --data was given', async () => {
+      const skep = await keeping();
+      vi.spyOn(skep.runtime, 'removeData').mockRejectedValueOnce(cut);
+      const { status, err } = await skep.run('rm --data a1');
+      expect({ status, kept: isKept(skep) }).toEqual({ status: 1, kept: true });
+      expect(err).toContain('the container engine does not answer');
+      await nextSupervisor(skep);
+      expect(isKept(skep)).toBe(false);
+      expect(await keptNames(skep.places)).toEqual([]);
+    });
+
+    test('leaves no place in which there was nothing, which only its container could tell', async () => {
+      const skep = await commandUnderTest();
+      await skep.output('run npx://fake --name a1');
+      const { runtime } = skep;
+      vi.spyOn(runtime, 'holdsData').mockImplementation(async (name) => !(await runtime.inspect(name)));
+      const removed = vi.spyOn(runtime, 'removeData');
+      vi.spyOn(runtime, 'discard').mockRejectedValueOnce(cut);
+      expect(await skep.run('rm a1')).toMatchObject({ status: 1 });
+      await nextSupervisor(skep);
+      expect(removed.mock.calls.map(([name]) => name)).toEqual(['a1']);
+      expect(await keptNames(skep.places)).toEqual([]);
+    });
+
+    test('is finished before a new run of the name, also of data alone', async () => {
+      const skep = await keeping();
+      await skep.output('rm a1');
+      vi.spyOn(skep.runtime, 'removeData').mockRejectedValueOnce(cut);
+      expect(await skep.run('rm --data a1')).toMatchObject({ status: 1 });
+      await skep.killSupervisor();
+      await skep.output('run npx://fake --name a1');
+      expect(isKept(skep)).toBe(false);
+    });
+
+    test('takes nothing of what was started again since', async () => {
+      const skep = await keeping();
+      vi.spyOn(skep.runtime, 'inspect').mockRejectedValueOnce(cut);
+      expect(await skep.run('rm --data a1')).toMatchObject({ status: 1 });
+      await skep.output('start a1');
+      await skep.output('rm a1');
+      expect(isKept(skep)).toBe(true);
+    });
+  });
+
   test('is finished with all that is known of a server where it was cut short before', async () => {
     const skep = await commandUnderTest();
     await skep.output('run npx://fake --name a1');

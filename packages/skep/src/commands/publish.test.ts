@@ -252,6 +252,19 @@ describe('skep publish', () => {
     expect(await skep.refusal(line, await withToken(skep))).toMatch(message);
   });
 
+  test.each<[status: number, said: string]>([
+    [409, 'version already exists: io.acme/weather@1.0.0'],
+    // The official registry's words.
+    [400, 'invalid version: cannot publish duplicate version'],
+  ])('says of a version that is there already (%i %s) how to publish another', async (status, error) => {
+    const skep = await withDocument();
+    const { address } = await registryServer(() => [status, { error }]);
+    const line = `publish --registry ${address}/registry/data --allow-private-ip`;
+    expect(await skep.refusal(line, await withToken(skep))).toContain(
+      `does not take it: ${error}; raise "version" in "server.json", or delete what is there: skep unpublish io.acme/weather@1.0.0\n`,
+    );
+  });
+
   test('says that nobody is signed in where a registry asks who that is', async () => {
     const skep = await withDocument();
     const { address } = await registryServer(() => [401, { error: 'missing authorization header' }]);

@@ -13,7 +13,7 @@ import { firstDocument } from '../publish/first-document.ts';
 import { doorSettings, openDoor, requireDoor } from '../publish/open-door.ts';
 import { outlookAt } from '../publish/outlook.ts';
 import { readProject } from '../publish/project.ts';
-import { publishAt } from '../publish/registry-doors.ts';
+import { isVersionTaken, publishAt } from '../publish/registry-doors.ts';
 import { shownServer } from '../account/registry-address.ts';
 
 const DOCUMENT = 'server.json';
@@ -64,13 +64,22 @@ export const publish = defineCommand({
       terminal.err(`Warning: not valid by the official schema: ${printable(fault)}\n`);
     const door = await requireDoor(values, context);
     try {
-      const where = await publishAt(door, publication, claims);
+      const where = await publishAt(door, publication, claims).catch((error: unknown) => {
+        throw isVersionTaken(error) ? versionTaken(error, publication, shown) : error;
+      });
       terminal.out(`Published ${printable(`${publication.name} ${publication.version} to ${where}`)}\n`);
     } finally {
       door.close();
     }
   },
 });
+
+/** A version is published once; who publishes again has forgotten to raise it, and not misspelt something. */
+function versionTaken({ message, detail }: SkepError, { kind, name, version }: Publication, shown: string) {
+  const raise = `raise "version" in "${shown}"`;
+  const gone = kind === 'server' ? `, or delete what is there: skep unpublish ${name}@${version}` : '';
+  return new SkepError('publish/refused', { message, detail, hint: raise + gone });
+}
 
 interface InitFlags {
   readonly name: string | undefined;

@@ -242,6 +242,11 @@ function asRefusal(error: unknown, server: string, { absent, forbidden }: NextSt
   });
 }
 
+/** True for a version that the registry has already, in the words of Skep's registries or of the official one. */
+export function isVersionTaken(error: unknown): error is SkepError {
+  return hasCode(error, 'publish/refused') && /version already exists|duplicate version/i.test(error.message);
+}
+
 function isConflict(error: unknown): boolean {
   return hasCode(error, 'publish/refused') && error.detail['status'] === 409;
 }

@@ -10,7 +10,7 @@ import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { findRunConfig, savedNames } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { keeperOf } from '../supervisor/kept-data.ts';
+import { isGoing, keeperOf } from '../supervisor/kept-data.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
 import type { Wanted } from '../supervisor/policy.ts';
 import { ensureOwn } from '../supervisor/private-directory.ts';
@@ -45,9 +45,10 @@ export async function claimName(
     const status = await readStatus(places, name);
     const killed = again !== undefined && (await isLeftOf(again, status, context));
     if (status !== undefined && status.status !== 'error' && !killed) throw taken(name, rename);
-    // A saved configuration alone is what a command that was killed left.
-    const left = status !== undefined || (await savedNames(places)).includes(name);
-    if (left) await refuseOtherGroup(name, group, context, rename);
+    // A saved configuration alone is what a command that was killed left, data alone what a removal of it left.
+    const there = status !== undefined || (await savedNames(places)).includes(name);
+    const left = there || (await isGoing(places, name));
+    if (there) await refuseOtherGroup(name, group, context, rename);
     if (killed) await removeHere(name, context);
     else if (left) await new SupervisorClient(context).remove(name, { signal });
     await inspectOwn(name, { runtime, owner: ownerOf(places.stateDir) });

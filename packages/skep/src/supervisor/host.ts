@@ -10,15 +10,16 @@ import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, ShownCounts, Tell, ToolCounts } from './protocol.ts';
 import { GRACE_MS, inspectOwn } from './launch.ts';
 import type { HostDeps } from './host-deps.ts';
-import { noteData } from './kept-data.ts';
+import { noteData, noteGoing } from './kept-data.ts';
+import { keepPort } from '../run-config/kept-ports.ts';
 import { keepWhatShowed } from './keep-what-showed.ts';
 import { whyStopped } from './policy.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { endElsewhere, hostedElsewhere } from './end-elsewhere.ts';
 import { isUnreachable } from './unreachable.ts';
 import { overlaysOf } from './overlays.ts';
 import { takenPort } from './port-holder.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
-import { hostOf, openStatusRecord, readStatus, wasEnded, type StatusRecord } from './state.ts';
+import { openStatusRecord, readStatus, wasEnded, type StatusRecord } from './state.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 import { waitForOthers } from './wait-for-others.ts';
 
@@ -115,7 +116,7 @@ export class Host {
       const { config: next } = request;
       if (hosted && !next) return { url: hosted.endpoint.url, port: hosted.endpoint.port };
       const config = await loadRunConfig(this.#deps.places, name);
-      const elsewhere = await this.#hostedElsewhere(name);
+      const elsewhere = await hostedElsewhere(name, this.#deps);
       if (elsewhere && elsewhere.pid !== request.begunBy?.pid)
         return { url: workloadUrl(config), port: config.port };
       if (next) await this.#refuseStopped(name, next);
@@ -145,7 +146,7 @@ export class Host {
     return this.#inTurn(name, async () => {
       const config = await loadRunConfig(this.#deps.places, name);
       const before = await readStatus(this.#deps.places, name);
-      await this.#endElsewhere(name);
+      await endElsewhere(name, this.#deps);
       // A workload in the foreground removes itself when its process is asked to end.
       if (before && (await readStatus(this.#deps.places, name)) === undefined) return true;
       const runtime = await this.#begin(name, config, 'stopping');
@@ -162,10 +163,10 @@ export class Host {
   remove(name: string, removal: Removal = {}): Promise<readonly string[]> {
     this.#endStarts(name, 'removed');
     return this.#inTurn(name, async () => {
-      await this.#endElsewhere(name);
+      await endElsewhere(name, this.#deps);
       // One that is missing or damaged must not keep the rest from being removed.
       const config = await findRunConfig(this.#deps.places, name);
-      const runtime = await this.#begin(name, config, 'removing');
+      const runtime = await this.#begin(name, config, 'removing', removal);
       await this.#deps.clients?.gone(name);
       const stays = await removeWorkload(name, { ...this.#deps, config, runtime }, removal);
       this.#records.delete(name);
@@ -179,13 +180,19 @@ export class Host {
    * What a workload that is to end runs on. Whoever finds it half ended is to finish that, and not to start it, also where
    * that does not answer now; another engine's is left as it is, with `workload/other-engine`.
    */
-  async #begin(name: string, config: RunConfig | undefined, word: End): Promise<Runtime> {
+  async #begin(
+    name: string,
+    config: RunConfig | undefined,
+    word: End,
+    { data = false }: Removal = {},
+  ): Promise<Runtime> {
     const opening = this.#deps.openRuntime(config?.runtime);
     const failure: unknown = await opening.then(
       () => undefined,
       (error: unknown) => error,
     );
     if (hasCode(failure, 'workload/other-engine')) throw failure;
+    if (data) await this.#noteDataGoes(name);
     await this.#noteEnd(name, word);
     await this.#hosted.get(name)?.release();
     if (failure === undefined) return opening;
@@ -193,8 +200,17 @@ export class Host {
     await this.#noteEnd(name, word);
     if (!(failure instanceof SkepError)) throw failure;
     const { message, detail, hint } = failure;
-    const later = `${hint}; "${name}" is ${word === 'stopping' ? 'stopped' : 'removed'} as soon as that works`;
+    const what = word === 'stopping' ? 'stopped' : data ? 'removed, with its data,' : 'removed';
+    const later = `${hint}; "${name}" is ${what} as soon as that works`;
     throw new SkepError(failure.code, { message, detail, hint: later, cause: failure });
+  }
+
+  /** The next supervisor is to know it, too; what cannot be written is removed all the same. */
+  async #noteDataGoes(name: string): Promise<void> {
+    const { places, log } = this.#deps;
+    await Promise.all([noteGoing(places, name), keepPort(places, name, undefined)]).catch((error: unknown) =>
+      log.warn({ err: error, workload: name }, 'that its data goes could not be noted'),
+    );
   }
 
   /** What cannot be written keeps nobody from ending a server, which may be what fills the disk. */
@@ -366,22 +382,6 @@ export class Host {
 
   #endStarts(name: string, what: 'stopped' | 'removed' | 'changed'): void {
     for (const start of this.#starts.get(name) ?? []) start.abort(endedMeanwhile(name, what));
-  }
-
-  /** The process that hosts the workload, when it is alive and not this one. */
-  async #hostedElsewhere(name: string): Promise<ProcessIdentity | undefined> {
-    const status = await readStatus(this.#deps.places, name).catch(() => undefined);
-    const host = status && hostOf(status, this.#deps.isAlive);
-    return host?.pid === this.#deps.self.pid ? undefined : host;
-  }
-
-  async #endElsewhere(name: string): Promise<void> {
-    const other = await this.#hostedElsewhere(name);
-    if (!other) return;
-    this.#deps.terminate(other.pid);
-    const limit = AbortSignal.timeout(40_000);
-    // One that only leaves the workload may wait for this very turn before it ends.
-    while ((await this.#hostedElsewhere(name))?.pid === other.pid) await this.#deps.clock.sleep(100, limit);
   }
 
   #inTurn<T>(name: string, action: () => Promise<T>): Promise<T> {

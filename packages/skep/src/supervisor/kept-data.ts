@@ -5,7 +5,15 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
-import { listOf, members, optional, text, textThat, type ShapeType } from '@skep/core/settings/shape.ts';
+import {
+  bool,
+  listOf,
+  members,
+  optional,
+  text,
+  textThat,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 import { isVolumeName } from '../permissions/mounts.ts';
 import { profileVolumes } from '../permissions/profile.ts';
 import { packageReference } from '../protocol/reference.ts';
@@ -28,6 +36,8 @@ const record = members({
       where: listOf(text),
       /** The names of those that it shares with others, once it did. */
       volumes: optional(listOf(textThat(isVolumeName, 'is no name of a volume'))),
+      /** It is to be removed: somebody asked for it, or nothing was in it when its workload was (decision 0455). */
+      goes: optional(bool),
     }),
   ),
 });
@@ -100,7 +110,27 @@ export async function noteKept(places: Places, name: string, one: KeptAt, keeper
   await atomicWrite(recordOf(places, name), `${JSON.stringify(noted)}\n`, { durable });
 }
 
-/** The same for what a workload keeps on its runtime, if anything. */
+/**
+ * Remembers what of a name's data is to be removed, before that is begun: who finds the removal cut short finishes it so. A start
+ * of the name takes that back, see `noteKept`.
+ */
+export async function noteGoing(
+  places: Places,
+  name: string,
+  goes: (one: KeptAt) => boolean = () => true,
+): Promise<void> {
+  const known = await readRecord(places, name);
+  const at = known.at.map((one) => (goes(one) ? { ...one, goes: true } : one));
+  if (JSON.stringify(at) === JSON.stringify(known.at)) return;
+  await atomicWrite(recordOf(places, name), `${JSON.stringify({ ...known, at })}\n`);
+}
+
+/** True where a removal of data was cut short. */
+export async function isGoing(places: Places, name: string): Promise<boolean> {
+  return (await readKept(places, name)).some((one) => one.goes === true);
+}
+
+/** As `noteKept` for what a workload keeps on its runtime, if anything. */
 export async function noteData(
   config: RunConfig,
   runtime: Pick<Runtime, 'dataPlaces'>,

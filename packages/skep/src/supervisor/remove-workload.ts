@@ -12,7 +12,7 @@ import { deleteFound } from './found-server.ts';
 import { GRACE_MS } from './launch.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { settlingVolumes } from '../runtime/settling-volumes.ts';
-import { forgetKept, readKept, unsharedVolumes } from './kept-data.ts';
+import { forgetKept, noteGoing, readKept, unsharedVolumes, type KeptAt } from './kept-data.ts';
 import { deleteStatus } from './state.ts';
 import { isOwn } from './workload-spec.ts';
 
@@ -52,6 +52,7 @@ export async function removeWorkload(
   const { places, owner, config, runtime } = deps;
   const whose = await whoseIs(name, runtime, owner);
   if (whose === 'ours') await runtime.stop(name, GRACE_MS);
+  if (whose === 'ours') await noteEmpty(name, deps);
   // Where nothing is seen, a removal that was cut short may have left parts of it.
   if (whose !== 'others') await runtime.remove(name);
   if (config?.image_is_ours && !(await isImageUsed(config.image, name, places))) {
@@ -85,20 +86,34 @@ async function removePrevious(
   await deletePrevious(places, name);
 }
 
+/** Once its container is gone, an engine cannot tell whether anything was in its volumes. On a full disk it is not noted. */
+async function noteEmpty(name: string, deps: RemoveDeps): Promise<void> {
+  const { places, owner, runtime } = deps;
+  const mine = (await readKept(places, name)).find((one) => isCurrent(one, deps));
+  if (mine === undefined || (await runtime.holdsData(name, owner, mine.volumes))) return;
+  await noteGoing(places, name, (one) => isCurrent(one, deps)).catch(() => {});
+}
+
+/** True for what lies on the runtime that the workload is on. */
+function isCurrent({ runtime }: KeptAt, { config }: Pick<RemoveDeps, 'config'>): boolean {
+  return runtime === undefined || runtime.id === config?.runtime?.id;
+}
+
 /** Removes the data where that was asked for, or nothing is in it; answers with where data stays. */
-async function settleData(name: string, data: boolean, deps: RemoveDeps): Promise<readonly string[]> {
-  const { places, owner, config, runtime: current } = deps;
+async function settleData(name: string, asked: boolean, deps: RemoveDeps): Promise<readonly string[]> {
+  const { places, owner, runtime: current } = deps;
   const stays: string[] = [];
   for (const one of await readKept(places, name)) {
     const { runtime: reference, where, volumes = [] } = one;
-    const isCurrent = reference === undefined || reference.id === config?.runtime?.id;
-    if (!data && (!isCurrent || (await current.holdsData(name, owner, volumes)))) {
+    const isHere = isCurrent(one, deps);
+    const data = asked || one.goes === true;
+    if (!data && (!isHere || (await current.holdsData(name, owner, volumes)))) {
       stays.push(...where);
       continue;
     }
     await settlingVolumes(places, volumes.length > 0, async () => {
       if (data) {
-        const runtime = isCurrent ? current : await deps.openRuntime(reference);
+        const runtime = isHere ? current : await deps.openRuntime(reference);
         await runtime.removeData(name, owner, await unsharedVolumes(places, name, one));
       }
       await forgetKept(places, name, reference);

@@ -50,9 +50,8 @@ describe('EngineClient', () => {
     let pings = 0;
     server?.on('request', ({ url }) => (pings += url === '/_ping' ? 1 : 0));
     await client.call({ path: '/quick' });
-    await expect(client.call({ path: '/slow', signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
-      code: 'runtime/aborted',
-    });
+    const slow = client.call({ path: '/slow', signal: AbortSignal.timeout(20) });
+    await expect(slow).rejects.toMatchObject(unreachable());
     await client.call({ path: '/quick' });
     expect(pings).toBe(1);
   });
@@ -107,10 +106,42 @@ describe('EngineClient', () => {
   });
 
   test('reports an abort as an abort, before and during the answer', async () => {
-    const client = await engine((_request, response) => void response.writeHead(200).write('['));
+    const leaving = new AbortController();
+    const client = await engine((_request, response) => {
+      response.writeHead(200).write('[', () => leaving.abort());
+    });
     const ask = (signal: AbortSignal) => client.call({ path: '/x', signal });
     await expect(ask(AbortSignal.abort())).rejects.toMatchObject({ code: 'runtime/aborted' });
-    await expect(ask(AbortSignal.timeout(30))).rejects.toMatchObject({ code: 'runtime/aborted' });
+    await expect(ask(leaving.signal)).rejects.toMatchObject({ code: 'runtime/aborted' });
+  });
+
+  test.each([
+    ['does not begin to answer', () => {}],
+    ['does not finish its answer', (_request, response) => void response.writeHead(200).write('[')],
+  ] satisfies [string, RequestListener][])(
+    'says of an engine that %s within the time limit that it does not answer',
+    async (_what, answer) => {
+      const client = await engine(answer);
+      const limit = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(30)]);
+      await expect(client.call({ path: '/x', signal: limit })).rejects.toMatchObject({
+        code: 'runtime/engine-unreachable',
+        message: `the container engine at unix://${socketPath} does not answer: it said nothing in time`,
+        hint: 'check that it is running and that you may use its socket',
+      });
+    },
+  );
+
+  test('holds a request to its time limit also while it asks who the engine is', async () => {
+    let mute = true;
+    server = http.createServer((_request, response) => {
+      if (!mute) response.writeHead(200, { 'Api-Version': '1.41' }).end('{}');
+    });
+    await new Promise<void>((resolve) => void server?.listen(socketPath, resolve));
+    const client = new EngineClient({ kind: 'unix', path: socketPath });
+    const late = client.call({ path: '/x', signal: AbortSignal.timeout(30) });
+    await expect(late).rejects.toMatchObject(unreachable());
+    mute = false;
+    await expect(client.call({ path: '/x' })).resolves.toMatchObject({ status: 200 });
   });
 
   test('gives the refusal of an upgrade as an answer', async () => {

@@ -131,17 +131,22 @@ export class EngineClient {
     });
   }
 
-  /** What the engine said of itself when it was first asked. */
-  about(signal?: AbortSignal): Promise<Ping> {
-    this.#ping ??= this.ping(signal).catch((error: unknown) => {
-      this.#ping = undefined;
+  /** What the engine said of itself when it was first asked. Whoever does not wait any more keeps nobody else from hearing it. */
+  async about(signal?: AbortSignal): Promise<Ping> {
+    const ping = this.#ping ?? this.ping(signal);
+    if (signal === undefined) this.#ping = ping;
+    try {
+      const said = await ping;
+      this.#ping = ping;
+      return said;
+    } catch (error) {
+      if (this.#ping === ping) this.#ping = undefined;
       throw error;
-    });
-    return this.#ping;
+    }
   }
 
   async #path(request: EngineRequest): Promise<string> {
-    const { apiVersion } = await this.about();
+    const { apiVersion } = await this.about(request.signal);
     const query = new URLSearchParams(
       Object.entries(request.query ?? {}).flatMap(([name, value]) =>
         [value].flat().map((one): [string, string] => [name, one]),

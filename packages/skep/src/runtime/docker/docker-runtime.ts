@@ -62,6 +62,9 @@ import { ensureImage } from './pull.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
 import { untilEnded } from './until-ended.ts';
 
+/** So long may an engine take to say what it is. */
+const DESCRIBE_MS = 10_000;
+
 /** The runtime port on a Docker-compatible engine. Nothing is connected before the first call. */
 export class DockerRuntime implements Runtime {
   readonly kind = 'docker';
@@ -131,9 +134,10 @@ export class DockerRuntime implements Runtime {
     return { reference, ours: false, exposedPorts, volumes: declared, asRoot, ...told };
   }
 
-  /** It takes an engine ten milliseconds to say. */
+  /** It takes an engine ten milliseconds to say. Fails with `runtime/engine-unreachable` for one that is silent. */
   async #description(): Promise<unknown> {
-    this.#described ??= (await this.#client.ask('describe itself', { path: '/info' })).body;
+    const request = { path: '/info', signal: AbortSignal.timeout(DESCRIBE_MS) };
+    this.#described ??= (await this.#client.ask('describe itself', request)).body;
     return this.#described;
   }
 

@@ -1,4 +1,4 @@
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { members, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { RuntimeEvent } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
@@ -32,7 +32,7 @@ export async function* containerEvents(
       if (event) yield event;
     }
   } catch (error) {
-    if (signal.aborted && hasCode(error, 'runtime/aborted')) return;
+    if (signal.aborted) return;
     throw error;
   }
   throw new SkepError('runtime/engine-unreachable', {

@@ -4,13 +4,17 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
+import { isTimeUp } from '../time-up.ts';
 import { STUCK } from '../stuck.ts';
 
-/** What a broken or refused connection to the engine becomes; `runtime/aborted` when the caller's signal cut it. */
+/**
+ * What a broken or refused connection to the engine becomes; `runtime/aborted` when the caller's signal cut it, unless that was
+ * a time limit, which says something of the engine.
+ */
 export function unreachable(endpoint: Endpoint, cause: unknown, signal?: AbortSignal): SkepError {
   if (cause instanceof SkepError) return cause;
-  if (signal?.aborted) return new SkepError('runtime/aborted', { cause });
-  const code = errnoOf(cause) ?? 'connection lost';
+  if (signal?.aborted && !isTimeUp(signal)) return new SkepError('runtime/aborted', { cause });
+  const code = signal?.aborted ? 'TimeoutError' : (errnoOf(cause) ?? 'connection lost');
   return new SkepError('runtime/engine-unreachable', {
     message: `the container engine at ${endpointText(endpoint)} does not answer: ${reasonOf(code)}`,
     ...(code === 'EACCES' ? { hint: permissionHint(endpoint) } : {}),
@@ -58,6 +62,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
   ENOTFOUND: 'the host name is unknown',
+  TimeoutError: 'it said nothing in time',
 };
 
 /** What an engine, or a build on it, says of its disk, and what to do then. */

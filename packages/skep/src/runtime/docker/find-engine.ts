@@ -10,7 +10,7 @@ import { findProgram } from '../find-program.ts';
 import { userDirectory, userFile } from '../user-file.ts';
 import { EngineClient } from './client.ts';
 import { DockerRuntime } from './docker-runtime.ts';
-import { endpointText, parseEndpoint, type Endpoint } from './endpoint.ts';
+import { parseEndpoint, type Endpoint } from './endpoint.ts';
 import { socketCandidates, SOCKET_OVERRIDES, type SocketPlaces } from './engine-sockets.ts';
 import type { TlsFiles } from './engine-tls.ts';
 
@@ -180,9 +180,7 @@ async function refusal(
     return undefined;
   } catch (error) {
     if (!(error instanceof SkepError)) throw error;
-    return error.code === 'runtime/aborted'
-      ? { strategy, why: `no answer in time from ${endpointText(endpoint)}` }
-      : refusalOf(strategy, error);
+    return refusalOf(strategy, error);
   }
 }
 

@@ -1,5 +1,6 @@
 import { saidBy, statusOf } from '@skep/core/fetch/client.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isTimeUp } from '../time-up.ts';
 
 /** What was asked of a cluster: a verb and a resource as roles name them, and where. */
 export interface Asked {
@@ -16,7 +17,10 @@ export function clusterFailure(
   { verb, resource, namespace, name }: Asked,
   signal?: AbortSignal,
 ): unknown {
-  if (signal?.aborted === true) return new SkepError('runtime/aborted', { cause: error });
+  if (signal?.aborted === true)
+    return isTimeUp(signal)
+      ? silent('it said nothing in time', error)
+      : new SkepError('runtime/aborted', { cause: error });
   if (!(error instanceof SkepError)) return error;
   const what = name === undefined ? resource : `${resource} "${name}"`;
   const doing = `${verb} ${what} in the namespace "${namespace}"`;
@@ -59,10 +63,14 @@ export function clusterFailure(
     return refused(error.message, 'check that the kubeconfig names a Kubernetes API server', error);
   }
   if (!error.code.startsWith('fetch/')) return error;
+  return silent(error.message, error);
+}
+
+function silent(why: string, cause: unknown): SkepError {
   return new SkepError('runtime/engine-unreachable', {
-    message: `the cluster does not answer: ${error.message}`,
+    message: `the cluster does not answer: ${why}`,
     hint: 'check that its API server can be reached from here',
-    cause: error,
+    cause,
   });
 }
 
