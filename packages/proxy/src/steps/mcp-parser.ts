@@ -16,6 +16,7 @@ const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
   'not-json-rpc': 'proxy/not-json-rpc',
 };
 
+const JSON_TYPE = 'application/json';
 const OPEN_ARRAY = 0x5b;
 function isWhite(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
@@ -75,5 +76,5 @@ function startsArray(body: Buffer): boolean {
 }
 
 function isJson(type: string | undefined): boolean {
-  return type?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+  return type === JSON_TYPE || type?.split(';', 1)[0]?.trim().toLowerCase() === JSON_TYPE;
 }

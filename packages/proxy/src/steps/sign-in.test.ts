@@ -1,6 +1,10 @@
 import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   AUDIENCE,
   fakeIssuer,
@@ -17,6 +21,7 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Backend } from '../backend/backend.ts';
 import { ask, messagesIn, postJson, type Answer } from '../doubles/http-client.ts';
 import { modernRequest, modernScript } from '../doubles/modern.ts';
+import { ownAuthority } from '../doubles/own-authority.ts';
 import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';
 import type { SignInSettings } from './sign-in.ts';
@@ -151,6 +156,33 @@ describe('a client that has to sign in', () => {
       { scp: 'mcp:call mcp:list' },
     ])
       expect((await statusOf(claims)).status).toBe(200);
+  });
+
+  test('is judged by keys that only the given authority and the token of a file lead to', async () => {
+    const [authority, folder] = [ownAuthority(), await mkdtemp(join(tmpdir(), 'skep-sign-in-'))];
+    const [caPath, tokenFile] = [join(folder, 'ca.pem'), join(folder, 'token')];
+    await writeFile(caPath, authority.cert);
+    await writeFile(tokenFile, 'for-the-keys\n');
+    const guarded = createTlsServer(authority, ({ headers }, res) => {
+      const keys = headers.authorization === 'Bearer for-the-keys' ? [key.jwk] : [];
+      res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ keys }));
+    });
+    onTestFinished(async () => {
+      guarded.closeAllConnections();
+      await new Promise((resolve) => guarded.close(resolve));
+      await rm(folder, { recursive: true });
+    });
+    await new Promise<void>((resolve) => guarded.listen(0, '127.0.0.1', resolve));
+    const jwksUrl = `https://localhost:${(guarded.address() as AddressInfo).port}/jwks`;
+    const token = bearer(await signed(key));
+    const statusWith = async (changes: Partial<SignInSettings>): Promise<number> => {
+      await using it = await setup({ jwksUrl, allowHttp: false, ...changes });
+      return (await postJson(it.proxy.url, call, token)).status;
+    };
+    expect(await statusWith({ caPath, tokenFile })).toBe(200);
+    expect(await statusWith({ tokenFile })).toBe(503);
+    expect(await statusWith({ caPath })).toBe(401);
+    expect(await statusWith({ caPath, tokenFile, allowPrivateIP: false })).toBe(503);
   });
 
   test('has its token in no log, whatever becomes of the call', async () => {

@@ -19,15 +19,15 @@ interface Limit {
   readonly cancels: string | undefined;
 }
 
-interface Asked extends Limit {
+interface Asked {
   readonly url: URL;
   readonly path: string;
   readonly method: string;
   /** In lower case. */
   readonly headers: OutgoingHttpHeaders;
-  readonly body: Buffer;
   /** The session that its client names. */
   readonly session: string | undefined;
+  readonly limit: Limit;
 }
 
 /** Who hears once what comes of it; not before it was asked. */
@@ -54,7 +54,7 @@ export class Asking {
   }
 
   readonly #taken = Promise.withResolvers<void>();
-  readonly #asked: Omit<Asked, 'body'>;
+  readonly #asked: Asked;
   readonly #services: Services;
   readonly #waiting: Waiting;
   readonly #limit: Timer | undefined;
@@ -65,12 +65,13 @@ export class Asking {
   #isLate = false;
   #isOver = false;
 
-  constructor({ body, ...asked }: Asked, services: Services, waiting: Waiting) {
+  constructor(asked: Asked, body: Buffer, services: Services, waiting: Waiting) {
     this.#asked = asked;
     this.#services = services;
     this.#waiting = waiting;
     this.#body = body;
-    const { method, session, patienceMs } = asked;
+    const { method, session, limit } = asked;
+    const { patienceMs } = limit;
     const isKnown = session !== undefined && services.sessions.has(session);
     this.#current = this.#send();
     void this.#current.taken.then(this.#taken.resolve);
@@ -135,7 +136,8 @@ export class Asking {
     this.abort();
     // A token may be waited for still; the body is not sent any more.
     this.#taken.resolve();
-    const { url, path, headers, cancels } = this.#asked;
+    const { url, path, headers, limit } = this.#asked;
+    const { cancels } = limit;
     if (cancels === undefined || this.#name === undefined) return;
     const body = `{"jsonrpc":"2.0","method":"${METHODS.cancelled}","params":{"requestId":${cancels},"reason":"timeout"}}`;
     const named = { ...headers, 'mcp-session-id': this.#name, 'content-length': Buffer.byteLength(body) };

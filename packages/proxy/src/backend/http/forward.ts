@@ -187,7 +187,8 @@ export class Forward implements Front {
       isOpening,
     };
     const asking = new Asking(
-      { url, path, method, headers, body, session, ...limitOf(call, this.#options) },
+      { url, path, method, headers, session, limit: limitOf(call, this.#options) },
+      body,
       { upstream: this.#upstream, sessions: this.#sessions, clock: this.#options.clock },
       {
         answered: (reply) => {
