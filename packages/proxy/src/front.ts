@@ -58,6 +58,8 @@ export interface FrontOptions extends AddressSettings, HealthSettings {
   readonly unread: UnreadBudget;
   readonly clock: Clock;
   readonly log: Log;
+  /** For what may be said with each call. */
+  readonly limited: Log;
 }
 
 /** What stands at the end of the chain. */
@@ -164,7 +166,7 @@ function withHealth(front: Front, health: ServerHealth, step: Step): Front {
 
 function httpFrontOf(backend: HttpBackend, upstream: Upstream, options: FrontOptions): Front {
   const { looksInside } = options;
-  const shared = sharedBy(backend, options);
+  const shared = sharedBy(backend, { ...options, log: options.limited });
   const isReplicated = shared !== undefined;
   const conversations = new Conversations({ ...options, ...backend, upstream, isReplicated });
   const { kind } = backend;

@@ -1,7 +1,18 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer, type OutgoingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  AUDIENCE,
+  fakeIssuer,
+  ISSUER,
+  signed,
+  signingKey,
+  type FakeIssuer,
+  type SigningKey,
+} from '@skep/auth/token/tokens.fixture.ts';
+import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
-import { localIdentity } from '@skep/auth/token/identity.ts';
 import { SessionSeal } from './backend/replicas/sealed-session.ts';
 import type { Step } from './call/chain.ts';
 import { ask, messagesIn, openStream, postJson, type Stream } from './doubles/http-client.ts';
@@ -12,6 +23,7 @@ import { scriptedHttpServer, type ScriptedHttpServer } from './doubles/scripted-
 import type { Received, Script } from './doubles/scripted-server.ts';
 import { isCall } from './doubles/started-mux.ts';
 import type { ProxyOptions } from './start.ts';
+import type { SignInSettings } from './steps/sign-in.ts';
 
 // Replicas of a proxy that reads messages, before one server of streamable HTTP (decision 0445).
 
@@ -460,23 +472,76 @@ describe('a store that lies', () => {
   });
 });
 
-test('each client has its own sessions at every replica, whoever asks first', async () => {
-  // In the place of a sign-in: who a client is, it says.
-  const who: Step = (call, next) => {
-    const name = String(call.req.headers['x-who']);
-    call.identity = { ...localIdentity(name, 0), issuer: 'https://idp.example', subject: name };
+describe('people who sign in', () => {
+  let issuer: FakeIssuer;
+  const provider = createServer((req, res) => {
+    void issuer.fetch(`${ISSUER}${req.url}`).then(async (answer) => {
+      res.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    });
+  });
+  let key: SigningKey;
+  let signIn: SignInSettings;
+  beforeAll(async () => {
+    key = await signingKey('k1');
+    issuer = fakeIssuer([key]);
+    provider.listen(0, '127.0.0.1');
+    await once(provider, 'listening');
+    const jwksUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/jwks`;
+    signIn = { issuer: ISSUER, jwksUrl, audience: AUDIENCE, allowHttp: true, allowPrivateIP: true };
+  });
+  afterAll(() => new Promise((resolve) => provider.close(resolve)));
+
+  test('have their own sessions at every replica, whoever asks first, and what is known of one is no other one’s', async () => {
+    await using it = await replicas(undefined, { signIn });
+    const [ann, bob] = await Promise.all(
+      ['ann', 'bob'].map(async (sub) => ({ Authorization: `Bearer ${await signed(key, { sub })}` })),
+    );
+    const session = await newSession(it.a.url, undefined, ann);
+    const as = (who: OutgoingHttpHeaders | undefined): OutgoingHttpHeaders => ({ ...who, ...session });
+    // Both at once, where neither is known yet.
+    const first = await Promise.all([statusOf(it.b.url, as(bob)), statusOf(it.b.url, as(ann))]);
+    expect(first).toEqual([404, 200]);
+    for (const { url } of [it.a, it.b]) {
+      expect(await statusOf(url, as(bob), PING)).toBe(404);
+      expect((await ask(url, { method: 'DELETE', headers: as(bob) })).status).toBe(404);
+      expect((await listen(url, as(bob))).status).toBe(404);
+      expect(await statusOf(url, as(ann), PING)).toBe(200);
+    }
+    it.store.leave();
+    expect(await statusOf(it.b.url, as(bob))).toBe(404);
+    expect(await statusOf(it.b.url, as(ann))).toBe(200);
+  });
+});
+
+test('a hook that fails takes its own request with it, and nothing else', async () => {
+  let isBroken = true;
+  const failing: Step = (call, next) => {
+    if (isBroken)
+      call.replyHooks.push(() => {
+        throw new Error('a defect');
+      });
     return next();
   };
-  await using it = await replicas(undefined, { steps: { 'tool-filter': who } });
-  // Who signs in is part of who a session is of only where somebody does.
-  const ann = await newSession(it.a.url, undefined, { 'X-Who': 'ann' });
-  const as = (name: string): OutgoingHttpHeaders => ({ ...ann, 'X-Who': name });
-  expect(await statusOf(it.b.url, as('ann'))).toBe(200);
-  expect(await statusOf(it.b.url, as('bob'))).toBe(404);
-  expect(await statusOf(it.a.url, as('bob'))).toBe(404);
-  expect((await ask(it.b.url, { method: 'DELETE', headers: as('bob') })).status).toBe(404);
-  expect((await listen(it.b.url, as('bob'))).status).toBe(404);
-  expect(await statusOf(it.b.url, as('ann'))).toBe(200);
+  await using it = await replicas(undefined, { steps: { 'tool-filter': failing } });
+  await expect(postJson(it.a.url, initializeRequest())).rejects.toThrow('socket hang up');
+  isBroken = false;
+  const session = await newSession(it.a.url);
+  expect(await statusOf(it.b.url, session)).toBe(200);
+});
+
+test('a store full of what nobody can read is told of a few times, and not with each request', async () => {
+  const lines: string[] = [];
+  const warn = (_: object, message: string): void => void lines.push(message);
+  const log: Log = { ...silentLog, warn, child: () => log };
+  await using it = await replicas(undefined, { log });
+  for (let times = 0; times < 30; times += 1) {
+    const session = await newSession(it.a.url);
+    for (const [at, { until }] of it.store.values) it.store.values.set(at, { value: 'x', until });
+    expect(await statusOf(it.b.url, session)).toBe(404);
+  }
+  const told = lines.filter((line) => line === 'what is stored of a session cannot be read');
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.length).toBeLessThanOrEqual(10);
 });
 
 describe.each([

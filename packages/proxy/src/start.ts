@@ -137,11 +137,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const toolCounts = new ToolCounts();
   const ask = askThrough(() => ({ front, part }));
   const opened = await openSteps({ ...options, toolCounts, clock, log, ask });
-  const { signIn, part, steps, reads, sessionStore, tasks } = opened;
+  const { signIn, part, steps, reads, tasks } = opened;
   const open = { ...opened, limited, token: shownBy(options) };
   const front: Front = frontOf({
     ...options,
-    sessionStore,
+    ...open,
     mode: options.mode ?? 'streamable-http',
     looksInside: reads,
     signedIn: options.signIn !== undefined,

@@ -115,7 +115,11 @@ function initialize(call: Call, request: Request, principal: string, taking: Tak
       if (session === undefined) refuse(res, 'proxy/session-limit', { id });
       else if (replicas === undefined) answer(reply, session);
       // Its client may go on at another replica at once.
-      else void replicas.begun(session, server).then(() => answer(reply, session));
+      else
+        replicas
+          .begun(session, server)
+          .then(() => answer(reply, session))
+          .catch(() => res.destroy());
       return session;
     },
     refuse: (reply) => answer(reply, undefined),

@@ -166,7 +166,11 @@ export class StreamableHttp implements Face {
     };
     if (this.#replicas === undefined) end();
     // First that it is over: another replica would begin anew what the server does not know any more.
-    else void this.#replicas.ended(session).then(end);
+    else
+      this.#replicas
+        .ended(session)
+        .then(end)
+        .catch(() => call.res.destroy());
   }
 
   /** The session that a GET or DELETE names; answers the call itself when there is none. */

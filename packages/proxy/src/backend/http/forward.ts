@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { tellAnswer, type Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
@@ -200,11 +200,20 @@ export class Forward implements Front {
     );
     const end = (): void => asking.abort();
     if (method === 'GET') this.#streams.add(end);
+    const inUse = method === 'GET' ? this.#whileUsed(session) : undefined;
     res.on('close', () => {
+      inUse?.cancel();
       this.#streams.delete(end);
       if (!res.writableFinished) end();
     });
     return asking.taken;
+  }
+
+  /** A stream uses its session as long as it lasts, and nothing else may tell the other replicas so. */
+  #whileUsed(session: string | undefined): Timer | undefined {
+    const { clock, sessionTtlMs, shared } = this.#options;
+    if (shared === undefined || session === undefined) return undefined;
+    return clock.every(sessionTtlMs / 4, () => this.#sessions.has(session));
   }
 
   /** Clients ask for one path nearly always. */

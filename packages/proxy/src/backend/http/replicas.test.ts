@@ -11,6 +11,7 @@ import { SessionOwners } from './session-owners.ts';
 import { Upstream } from './upstream.ts';
 
 const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x' } };
+const TTL_MS = 7_200_000;
 const listing = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
 
 async function pair() {
@@ -18,14 +19,15 @@ async function pair() {
   const store = memorySessionStore(clock);
   const server = await scriptedHttpServer('http');
   const [a, b] = [
-    await runningProxy(server, { sessionStore: store }),
-    await runningProxy(server, { sessionStore: store }),
+    await runningProxy(server, { sessionStore: store, sessionTtlMs: TTL_MS, clock }),
+    await runningProxy(server, { sessionStore: store, sessionTtlMs: TTL_MS, clock }),
   ];
   const statusAt = async (url: string, session: object): Promise<number> =>
     (await postJson(url, CALL, { ...session })).status;
   return {
     a,
     b,
+    clock,
     server,
     store,
     statusAt,
@@ -124,6 +126,48 @@ describe('two replicas of one proxy', () => {
     expect(await both.statusAt(both.a.url, session)).toBe(503);
     both.store.comeBack();
     expect(await both.statusAt(both.a.url, session)).toBe(200);
+  });
+
+  test.each(['kept', 'lost'])(
+    'do not bring back what was ended while the store was away, its data %s',
+    async (data) => {
+      await using both = await pair();
+      const session = await newSession(both.a.url);
+      expect(await both.statusAt(both.b.url, session)).toBe(200);
+      both.store.leave();
+      if (data === 'lost') both.store.values.clear();
+      expect((await ask(both.a.url, { method: 'DELETE', headers: session })).status).toBeLessThan(300);
+      expect(await both.statusAt(both.b.url, session)).toBe(503);
+      both.store.comeBack();
+      await expect.poll(() => both.statusAt(both.b.url, session)).toBe(404);
+      expect(both.server.sessions).toBe(0);
+    },
+  );
+
+  test('write nothing of sessions that nobody began, however often they are ended', async () => {
+    await using both = await pair();
+    for (const id of ['x', 'y', 'z'])
+      expect((await ask(both.a.url, { method: 'DELETE', headers: { 'Mcp-Session-Id': id } })).status).toBe(
+        404,
+      );
+    expect(both.store.values.size).toBe(0);
+  });
+
+  test('keep a session whose client only listens', async () => {
+    await using both = await pair();
+    const session = await newSession(both.a.url);
+    const stream = await openStream(both.a.url, {
+      method: 'GET',
+      headers: { ...session, Accept: 'text/event-stream' },
+    });
+    for (let quarters = 0; quarters < 8; quarters += 1) {
+      both.clock.pass(TTL_MS / 4);
+      // What falls due is written by the time that it is read.
+      await expect
+        .poll(() => [...both.store.values.values()].map(({ until }) => until - both.clock.elapsed()))
+        .toEqual([TTL_MS]);
+    }
+    stream.abort();
   });
 
   test('refuse a session of which what is stored was not written by one of them', async () => {

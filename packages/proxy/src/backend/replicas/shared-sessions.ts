@@ -127,9 +127,12 @@ export class SharedSessions {
   async #tellAll(): Promise<void> {
     if (this.#isTelling) return;
     this.#isTelling = true;
-    await this.#markAll();
-    for (const tell of this.#whenBack) await tell();
-    this.#isTelling = false;
+    try {
+      await this.#markAll();
+      for (const tell of this.#whenBack) await tell();
+    } finally {
+      this.#isTelling = false;
+    }
   }
 
   async #markAll(): Promise<void> {
