@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { open, rename, rm, rmdir } from 'node:fs/promises';
+import { open, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { SkepError } from '../errors/skep-error.ts';
 import { errnoOf, ifThere } from './errno.ts';
@@ -17,6 +17,9 @@ export interface AtomicWriteOptions {
   /** Asked when nothing is left to do but the replacement itself; false leaves `path` as it is. */
   readonly confirm?: () => Promise<boolean>;
 }
+
+/** What a write is called until it is whole. */
+const UNFINISHED = /^\..+\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
 /**
  * Replaces `path` so that readers and a crash see the old content or the new, never a mix. Missing
@@ -41,6 +44,12 @@ export async function atomicWrite(
     await rm(temporary, { force: true }).catch(() => {});
     throw failure('write', path, cause);
   }
+}
+
+/** Removes what writes that a process did not live to end left in a directory. For a moment when nobody writes there. */
+export async function removeUnfinished(directory: string): Promise<void> {
+  const names = (await ifThere(readdir(directory))) ?? [];
+  for (const name of names) if (UNFINISHED.test(name)) await removeFile(join(directory, name));
 }
 
 /** Removes a file; a missing one is fine. */

@@ -1,4 +1,5 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { describe, expect, test, vi } from 'vitest';
@@ -52,6 +53,20 @@ describe('skep rm', () => {
       }
     },
   );
+
+  test('and rm --all leave nothing of writes that were cut short', async () => {
+    const skep = await keeping();
+    const { stateDir, previousDir, keptDir } = skep.places;
+    const part = '.a1.json.7fb592b6-bceb-40a4-baec-5babe0781b2c.tmp';
+    for (const folder of [stateDir, previousDir, keptDir]) {
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, part), '{');
+    }
+    await writeFile(join(stateDir, '.of-somebody.tmp'), '');
+    await skep.output('rm --all --data');
+    expect([existsSync(keptDir), existsSync(previousDir)]).toEqual([false, false]);
+    expect((await readdir(stateDir)).filter((name) => name.endsWith('.tmp'))).toEqual(['.of-somebody.tmp']);
+  });
 
   describe('that is cut short between two removals', () => {
     const cut = new SkepError('runtime/engine-unreachable');

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import { removeEmpty, removeUnfinished } from '@skep/core/files/atomic-write.ts';
 import { removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
@@ -34,7 +34,6 @@ export async function removeLeftovers(context: Context, { data }: Removal): Prom
     places.secretLocksDir,
     places.dataDir,
     places.groupsDir,
-    places.previousDir,
     places.stateDir,
   ])
     await removeEmpty(folder);
@@ -43,10 +42,12 @@ export async function removeLeftovers(context: Context, { data }: Removal): Prom
 async function removeShared(context: Context): Promise<void> {
   const { places, signal } = context;
   await new SupervisorClient(context).rest({ signal });
-  const folders = [places.runConfigsDir, places.statusesDir, places.serversDir, places.logsDir];
-  for (const folder of [...folders, places.supervisorDir, places.cacheDir]) {
+  const ofWorkloads = [places.runConfigsDir, places.previousDir, places.statusesDir, places.serversDir];
+  for (const folder of [...ofWorkloads, places.logsDir, places.supervisorDir, places.cacheDir]) {
     await rm(folder, { recursive: true, force: true });
   }
+  // What was killed while it wrote has left a part.
+  for (const folder of [places.keptDir, places.stateDir]) await removeUnfinished(folder);
 }
 
 /** What is ours without saved state: from interrupted runs, or because that was removed by hand. */
