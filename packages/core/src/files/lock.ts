@@ -1,10 +1,11 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
 import { systemClock } from '../time/clock.ts';
 import { removeEmpty } from './atomic-write.ts';
+import { makeDirectory } from './make-directory.ts';
 import { writeFailure } from './write-failure.ts';
 import { errnoOf, ifThere } from './errno.ts';
 
@@ -93,7 +94,7 @@ export async function removeUnusedLocks(directory: string): Promise<void> {
 async function createPrivate(path: string, what: string): Promise<void> {
   if (existsSync(path)) return;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    await makeDirectory(dirname(path), 0o750);
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
   } catch (cause) {
     // The directory was removed as unused; whoever locks finds the file missing and comes back.
