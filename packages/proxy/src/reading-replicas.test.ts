@@ -223,6 +223,20 @@ describe('what the server says unasked', () => {
     atB.abort();
   });
 
+  test('reaches the replica that was listened at last, once the server has missed the other', async () => {
+    await using it = await replicas();
+    const session = await newSession(it.a.url);
+    const atA = await listen(it.a.url, session);
+    await hears(atA, it.server);
+    // The server refuses the second stream of a session.
+    const atB = await listen(it.b.url, session);
+    const refused = it.clock.slept.length;
+    await expect.poll(() => it.clock.slept.length).toBeGreaterThan(refused + 2);
+    atA.abort();
+    await hears(atB, it.server);
+    atB.abort();
+  });
+
   test('of a resource reaches it too, whichever replica took the subscription, until it is taken back', async () => {
     await using it = await replicas();
     const session = await newSession(it.a.url);
