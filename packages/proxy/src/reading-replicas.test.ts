@@ -527,6 +527,27 @@ describe('people who sign in', () => {
   });
 });
 
+test('the server is shown at each replica what the call there brought, as where tokens are exchanged', async () => {
+  const exchanging: Step = (call, next) => {
+    call.credentials = { header: 'x-token', value: String(call.req.headers['x-mine']) };
+    return next();
+  };
+  await using it = await replicas(undefined, { steps: { 'tool-filter': exchanging } });
+  const session = await newSession(it.a.url, undefined, { 'X-Mine': 'first' });
+  for (const [url, token] of [
+    [it.b.url, 'second'],
+    [it.a.url, 'third'],
+    [it.b.url, 'fourth'],
+  ] as const) {
+    expect(await statusOf(url, { ...session, 'X-Mine': token })).toBe(200);
+    expect(it.server.headers.at(-1)).toMatchObject({ 'x-token': token });
+  }
+  it.server.forget();
+  expect(await statusOf(it.b.url, { ...session, 'X-Mine': 'fifth' })).toBe(200);
+  // What begins the session anew is shown with the same.
+  for (const headers of it.server.headers.slice(-3)) expect(headers).toMatchObject({ 'x-token': 'fifth' });
+});
+
 test('a hook that fails takes its own request with it, and nothing else', async () => {
   let isBroken = true;
   const failing: Step = (call, next) => {
