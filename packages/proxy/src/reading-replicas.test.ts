@@ -223,6 +223,20 @@ describe('what the server says unasked', () => {
     atB.abort();
   });
 
+  test('reaches the replica that was listened at last, once the server has missed the other', async () => {
+    await using it = await replicas();
+    const session = await newSession(it.a.url);
+    const atA = await listen(it.a.url, session);
+    await hears(atA, it.server);
+    // The server refuses the second stream of a session.
+    const atB = await listen(it.b.url, session);
+    const refused = it.clock.slept.length;
+    await expect.poll(() => it.clock.slept.length).toBeGreaterThan(refused + 2);
+    atA.abort();
+    await hears(atB, it.server);
+    atB.abort();
+  });
+
   test('of a resource reaches it too, whichever replica took the subscription, until it is taken back', async () => {
     await using it = await replicas();
     const session = await newSession(it.a.url);
@@ -511,6 +525,27 @@ describe('people who sign in', () => {
     expect(await statusOf(it.b.url, as(bob))).toBe(404);
     expect(await statusOf(it.b.url, as(ann))).toBe(200);
   });
+});
+
+test('the server is shown at each replica what the call there brought, as where tokens are exchanged', async () => {
+  const exchanging: Step = (call, next) => {
+    call.credentials = { header: 'x-token', value: String(call.req.headers['x-mine']) };
+    return next();
+  };
+  await using it = await replicas(undefined, { steps: { 'tool-filter': exchanging } });
+  const session = await newSession(it.a.url, undefined, { 'X-Mine': 'first' });
+  for (const [url, token] of [
+    [it.b.url, 'second'],
+    [it.a.url, 'third'],
+    [it.b.url, 'fourth'],
+  ] as const) {
+    expect(await statusOf(url, { ...session, 'X-Mine': token })).toBe(200);
+    expect(it.server.headers.at(-1)).toMatchObject({ 'x-token': token });
+  }
+  it.server.forget();
+  expect(await statusOf(it.b.url, { ...session, 'X-Mine': 'fifth' })).toBe(200);
+  // What begins the session anew is shown with the same.
+  for (const headers of it.server.headers.slice(-3)) expect(headers).toMatchObject({ 'x-token': 'fifth' });
 });
 
 test('a hook that fails takes its own request with it, and nothing else', async () => {

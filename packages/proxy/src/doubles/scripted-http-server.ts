@@ -138,6 +138,9 @@ async function overHttp({ req, res, sessions, take }: Exchange): Promise<void> {
   } else if (req.method === 'DELETE') {
     sessions.delete(key);
     res.writeHead(204).end();
+  } else if (req.method === 'GET' && session.stream?.destroyed === false) {
+    // As most servers, it takes one.
+    res.writeHead(409).end();
   } else if (req.method === 'GET') {
     session.stream = res.writeHead(200, SSE);
     res.flushHeaders();
