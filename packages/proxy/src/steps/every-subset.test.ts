@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AUDIENCE, ISSUER, signed, signingKey, type SigningKey } from '@skep/auth/token/tokens.fixture.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { ask, messagesIn, postJson } from '../doubles/http-client.ts';
+import { memorySessionStore } from '../doubles/memory-session-store.ts';
 import { parsePrometheus } from '../doubles/prometheus-text.ts';
 import { newSession, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
 import { scriptedHttpServer, type ScriptedHttpServer } from '../doubles/scripted-http-server.ts';
@@ -233,3 +235,27 @@ test('in every subset of them each step hears what it is to hear, and no call go
     expect(statuses, told).toEqual(expected.map(({ status }) => status));
   }
 }, 240_000); // prettier-ignore
+
+test('all of them hear the same at a replica that goes on with the session of another', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const bearer = { Authorization: `Bearer ${await signed(key, { sub: 'ann', iat: now, exp: now + 3_600 })}` };
+  const on = new Set(SETTINGS);
+  const path = join(folder, 'replica.log');
+  const sessionStore = memorySessionStore(systemClock);
+  const expected: Outcome[] = [];
+  {
+    await using a = await runningProxy(server, { ...optionsFor(on, join(folder, 'first.log')), sessionStore });
+    await using b = await runningProxy(server, { ...optionsFor(on, path), sessionStore });
+    const own = { token: bearer, session: await newSession(a.url, undefined, bearer) };
+    await a.close();
+    const calls = new Map<string, number>();
+    for (const probe of PROBES) {
+      const { counted, ...wanted } = outcomeOf(probe, on, calls);
+      expected.push({ counted, ...wanted });
+      expect(await outcome(probe, on, b, own), JSON.stringify(probe)).toEqual(wanted);
+    }
+    expect(await callsCounted(b)).toBe(expected.filter(({ counted }) => counted).length);
+  }
+  const events = (await readFile(path, 'utf8')).trim().split('\n').map((line): Event => JSON.parse(line));
+  expect(events.map(({ metadata }) => metadata.extra.status)).toEqual(expected.map(({ status }) => status));
+}); // prettier-ignore
