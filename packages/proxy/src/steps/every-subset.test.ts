@@ -234,7 +234,7 @@ test('in every subset of them each step hears what it is to hear, and no call go
     // After the two of its session; the end of the session is none of the client's.
     expect(statuses, told).toEqual(expected.map(({ status }) => status));
   }
-}, 240_000); // prettier-ignore
+}, 600_000); // prettier-ignore
 
 test('all of them hear the same at a replica that goes on with the session of another', async () => {
   const now = Math.floor(Date.now() / 1_000);
