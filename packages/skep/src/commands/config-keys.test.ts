@@ -59,6 +59,33 @@ describe('skep config', () => {
     expect((await skep.run(`config get ${key}`)).err).toBe(`${key} is not set\n`);
   });
 
+  test.each([
+    'registry_url',
+    'registry_api_url',
+    'local_registry_path',
+    'allow_private_registry_ip',
+    'registry_auth.type',
+    'ca_certificate_path',
+    'secrets.provider_type',
+    'build_env',
+    'build_env_from_secrets',
+    'build_env_from_shell',
+    'build_auth_files',
+    'runtime_configs',
+  ])('%s is a key', async (key) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    expect(JSON.parse(await skep.output('config list --format json'))).toHaveProperty([key]);
+  });
+
+  test.each(['clients', 'disable_usage_metrics', 'migrated'])(
+    '%s, which other tools keep there, is said to be none',
+    async (key) => {
+      const skep = await commandUnderTest({ supervisor: 'none' });
+      await skep.configure(`${key}: true\n`);
+      expect(await skep.refusal('config list')).toMatch(new RegExp(`config\\.yaml:1:1: .*"${key}"`));
+    },
+  );
+
   test('every key is known as it is listed, and with underscores or dashes instead', async () => {
     const skep = await commandUnderTest();
     const listed = JSON.parse(await skep.output('config list --format json')) as Record<string, unknown>;

@@ -1,6 +1,7 @@
 import { chmod, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { describe, expect, test } from 'vitest';
 import {
   commandUnderTest,
@@ -8,6 +9,7 @@ import {
   type CommandUnderTest,
   type MachineUnderTest,
 } from '../command-under-test.fixture.ts';
+import { RESTART } from '../supervisor/watch.ts';
 import { writeFrontDoor } from '../supervisor/front-state.ts';
 import { CLIENTS, fileOf, signOf } from '../clients/table.ts';
 
@@ -109,6 +111,20 @@ describe('skep connect', () => {
     expect(Object.keys(await serversOf(skep))).toEqual(['other', 'later', 'notes']);
     await skep.output('rm notes later');
     expect(await read(skep)).toBe(ONE);
+  });
+
+  test('takes a server away that has ended, until it was started again', async () => {
+    const due = Promise.withResolvers<void>();
+    const clock: Clock = {
+      ...systemClock,
+      sleep: (ms, signal) => (ms === RESTART.firstDelayMs ? due.promise : systemClock.sleep(ms, signal)),
+    };
+    const skep = await withCursor(ONE, { ...NO_DOOR, clock });
+    await skep.output('connect cursor');
+    skep.runtime.end('notes', 1);
+    await expect.poll(() => serversOf(skep)).not.toHaveProperty('notes');
+    due.resolve();
+    await expect.poll(() => serversOf(skep)).toHaveProperty('notes');
   });
 
   test('leaves a workload of another group out, and takes several groups', async () => {
