@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
@@ -94,6 +95,19 @@ describe('skep config', () => {
         expect((await skep.run(`config get ${word}`)).status, word).toBe(0);
       }
     }
+  });
+
+  test('several commands that set keys at once lose none of them, and the file is for its user alone', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const keys = [
+      'otel.insecure',
+      'otel.tracing-enabled',
+      'otel.metrics-enabled',
+      'otel.use-legacy-attributes',
+    ];
+    await Promise.all(keys.map((key) => skep.output(`config set ${key} true`)));
+    for (const key of keys) expect(await skep.output(`config get ${key}`)).toBe('true\n');
+    expect((await stat(skep.places.configFile)).mode & 0o777).toBe(0o600);
   });
 
   test('a certificate that is not there any more is said', async () => {

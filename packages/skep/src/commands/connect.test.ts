@@ -137,6 +137,10 @@ describe('skep connect', () => {
     expect(Object.keys(await serversOf(skep))).toEqual(['other', 'notes', 'theirs']);
     await skep.output('disconnect cursor --group default');
     expect(Object.keys(await serversOf(skep))).toEqual(['other', 'theirs']);
+    await skep.output('client register cursor --group default,team');
+    expect(await skep.output('client list-registered')).toMatch(/^cursor +default, team /m);
+    await skep.output('client remove cursor');
+    expect(await read(skep)).toBe(ONE);
     expect(await skep.refusal('connect cursor --group absent')).toContain("group 'absent' does not exist");
   });
 

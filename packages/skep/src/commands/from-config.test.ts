@@ -256,6 +256,8 @@ describe('what is exported', () => {
       "Successfully exported run configuration for 'a1' to 'sub.json'\n",
     );
     expect(await skep.read('sub.json')).toBe(await skep.output('export a1 -'));
+    await skep.output('stop a1');
+    expect(await skep.output('export a1 -')).toBe(await skep.read('sub.json'));
     for (const path of [join(skep.cwd, 'sub.json'), join(skep.places.runConfigsDir, 'a1.json')])
       expect((await stat(path)).mode & 0o777).toBe(0o600);
   });

@@ -296,6 +296,13 @@ describe('another provider', () => {
     expect(await skep.refusal('secret delete a', { env })).toContain('does not support deleting secrets');
     expect(await skep.refusal('secret list', { env })).toContain('does not support listing secrets');
   });
+  test('of a variable counts before that of the configuration file', async () => {
+    const { skep } = await machine();
+    await skep.output('secret provider none');
+    const env = { SKEP_SECRETS_PROVIDER: 'environment', SKEP_SECRET_a: 'hunter2' };
+    expect(await skep.output('secret get a', { env })).toBe('hunter2\n');
+    expect(await skep.refusal('secret get a')).toContain('secrets are turned off');
+  });
   test('falls back to the environment for what it does not have, unless told not to', async () => {
     const { skep } = await machine(withPassword);
     await skep.output('secret set a', { input: 'stored' });
