@@ -37,16 +37,22 @@ describe('a cluster is looked for', () => {
 });
 
 describe('its namespace is', () => {
-  test.each<[string, object, string | undefined, string | undefined, string]>([
-    ['that of the service account', { namespace: 'b' }, 'c', 'a\n', 'a'],
-    ['that of the variable', { namespace: 'b' }, 'c', undefined, 'b'],
-    ['that of the kubeconfig', {}, 'c', undefined, 'c'],
-    ['default', {}, undefined, undefined, 'default'],
-    ['not that of an account where a kubeconfig is meant', { kubeconfig: '/k' }, 'c', 'a\n', 'c'],
-  ])('%s', async (_what, choice, ofContext, ofAccount, expected) => {
-    const account = await folder();
-    if (ofAccount !== undefined) await writeFile(join(account, 'namespace'), ofAccount);
-    expect(await namespaceOf(choice, ofContext, account)).toBe(expected);
+  const variable = { namespace: 'b' };
+  const account = 'a\n';
+  test.each<[string, { choice?: object; context?: string; account?: string }, string]>([
+    ['that of the service account', { choice: variable, context: 'c', account }, 'a'],
+    ['that of the variable', { choice: variable, context: 'c' }, 'b'],
+    ['that of the kubeconfig', { context: 'c' }, 'c'],
+    ['default', {}, 'default'],
+    [
+      'of no account where a kubeconfig is meant',
+      { choice: { kubeconfig: '/k' }, context: 'c', account },
+      'c',
+    ],
+  ])('%s', async (_what, said, expected) => {
+    const there = await folder();
+    if (said.account !== undefined) await writeFile(join(there, 'namespace'), said.account);
+    expect(await namespaceOf(said.choice ?? {}, said.context, there)).toBe(expected);
   });
 
   test.each(['../other', 'A', '-a', 'x'.repeat(64)])('never %j', async (namespace) => {
