@@ -122,9 +122,9 @@ describe('skep connect', () => {
     const skep = await withCursor(ONE, { ...NO_DOOR, clock });
     await skep.output('connect cursor');
     skep.runtime.end('notes', 1);
-    await expect.poll(() => serversOf(skep)).not.toHaveProperty('notes');
+    await expect.poll(() => serversOf(skep), { timeout: 9_000 }).not.toHaveProperty('notes');
     due.resolve();
-    await expect.poll(() => serversOf(skep)).toHaveProperty('notes');
+    await expect.poll(() => serversOf(skep), { timeout: 9_000 }).toHaveProperty('notes');
   });
 
   test('leaves a workload of another group out, and takes several groups', async () => {
