@@ -1,5 +1,6 @@
+import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { workingDirectory } from './host.ts';
+import { abortOnSignals, workingDirectory } from './host.ts';
 
 const gone = (): never => {
   throw Object.assign(new Error('ENOENT: no such file or directory, uv_cwd'), { code: 'ENOENT' });
@@ -20,4 +21,16 @@ test('a working directory that nobody has named is told of all the same', () => 
     'the working directory is not there any more',
   );
   expect(workingDirectory({ cwd: () => '/here', env: { PWD: '/elsewhere' } })).toBe('/here');
+});
+
+test('the first signal aborts with the reason, the second ends the process with its status', () => {
+  const ended: unknown[] = [];
+  const process = Object.assign(new EventEmitter(), { exit: (status: unknown) => void ended.push(status) });
+  const reason = new Error('cancelled');
+  const signal = abortOnSignals(process as unknown as NodeJS.Process, { SIGINT: 130, SIGTERM: 143 }, reason);
+  expect(signal.aborted).toBe(false);
+  process.emit('SIGTERM');
+  expect([signal.reason, ended]).toEqual([reason, []]);
+  process.emit('SIGINT');
+  expect(ended).toEqual([130]);
 });

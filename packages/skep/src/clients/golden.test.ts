@@ -36,20 +36,45 @@ describe.each(CLIENTS.map((client) => [client.name, client] as const))('the file
   });
 });
 
-test('servers that speak SSE have the words for it', () => {
-  const target = { url: 'http://h/sse', mode: 'sse' } as const;
-  const entries = CLIENTS.map((client) => [client.name, entryFor(client, 'x', target)] as const);
-  const words = entries.flatMap(([name, { type, transport }]) =>
-    type === undefined && transport === undefined ? [] : [[name, type ?? transport]],
-  );
-  const sse = words.filter(([, word]) => word === 'sse').map(([name]) => name);
-  expect(words.filter(([, word]) => word !== 'sse')).toEqual([
-    ['mistral-vibe', 'http'],
-    ['opencode', 'remote'],
-  ]);
-  expect(sse).toHaveLength(15);
-  expect(Object.fromEntries(entries)['gemini-cli']).toEqual({ url: 'http://h/sse' });
-});
+const SSE = 'http://h/sse';
+const AS_SSE = { type: 'sse', url: SSE };
+const NO_WORD = { url: SSE };
+
+/** The entry of a server that speaks SSE. */
+const OF_SSE: Readonly<Record<string, object>> = {
+  'amp-cli': AS_SSE,
+  antigravity: { serverUrl: SSE },
+  'claude-code': AS_SSE,
+  cline: AS_SSE,
+  codex: NO_WORD,
+  continue: { name: 'x', ...AS_SSE },
+  'copilot-cli': { ...AS_SSE, tools: ['*'] },
+  cursor: AS_SSE,
+  factory: AS_SSE,
+  'gemini-cli': NO_WORD,
+  goose: { name: 'x', type: 'sse', uri: SSE, enabled: true, timeout: 60, description: '' },
+  'kimi-cli': NO_WORD,
+  kiro: NO_WORD,
+  'lm-studio': AS_SSE,
+  'mistral-vibe': { name: 'x', transport: 'http', url: SSE },
+  opencode: { type: 'remote', url: SSE, enabled: true },
+  qoder: AS_SSE,
+  'roo-code': AS_SSE,
+  trae: NO_WORD,
+  vscode: AS_SSE,
+  'vscode-insider': AS_SSE,
+  'vscode-server': NO_WORD,
+  windsurf: { type: 'sse', serverUrl: SSE },
+  'windsurf-jetbrains': { type: 'sse', serverUrl: SSE },
+  zed: NO_WORD,
+};
+
+test.each(CLIENTS.map((client) => [client.name, client] as const))(
+  '%s is told in its own words of a server that speaks SSE',
+  (name, client) => {
+    expect(entryFor(client, 'x', { url: SSE, mode: 'sse' })).toEqual(OF_SSE[name]);
+  },
+);
 
 describe('where files are', () => {
   const desks = [

@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, controlsIn, type CommandUnderTest } from '../command-under-test.fixture.ts';
 import { displayWidth } from '../print/table.ts';
@@ -385,6 +387,18 @@ describe('skep config', () => {
     const skep = await commandUnderTest({ supervisor: 'none', files: { 'mine.json': CATALOGUE } });
     await skep.output(`config set-registry file://${skep.cwd}/mine.json`);
     expect(await registry(skep)).toBe(`${skep.cwd}/mine.json (local file)\n`);
+  });
+
+  test('warns of a file that cannot be read any more', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none', files: { 'mine.json': CATALOGUE } });
+    await skep.output('config set-registry mine.json');
+    expect((await skep.run('config get-registry')).err).toBe('');
+    await rm(join(skep.cwd, 'mine.json'));
+    expect(await skep.run('config get-registry')).toEqual({
+      status: 0,
+      out: `${skep.cwd}/mine.json (local file)\n`,
+      err: `Warning: the catalogue file "${skep.cwd}/mine.json" cannot be read: ENOENT\n`,
+    });
   });
 
   test('goes back to the built-in catalogue', async () => {

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
@@ -59,6 +60,33 @@ describe('skep config', () => {
     expect((await skep.run(`config get ${key}`)).err).toBe(`${key} is not set\n`);
   });
 
+  test.each([
+    'registry_url',
+    'registry_api_url',
+    'local_registry_path',
+    'allow_private_registry_ip',
+    'registry_auth.type',
+    'ca_certificate_path',
+    'secrets.provider_type',
+    'build_env',
+    'build_env_from_secrets',
+    'build_env_from_shell',
+    'build_auth_files',
+    'runtime_configs',
+  ])('%s is a key', async (key) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    expect(JSON.parse(await skep.output('config list --format json'))).toHaveProperty([key]);
+  });
+
+  test.each(['clients', 'disable_usage_metrics', 'migrated'])(
+    '%s, which other tools keep there, is said to be none',
+    async (key) => {
+      const skep = await commandUnderTest({ supervisor: 'none' });
+      await skep.configure(`${key}: true\n`);
+      expect(await skep.refusal('config list')).toMatch(new RegExp(`config\\.yaml:1:1: .*"${key}"`));
+    },
+  );
+
   test('every key is known as it is listed, and with underscores or dashes instead', async () => {
     const skep = await commandUnderTest();
     const listed = JSON.parse(await skep.output('config list --format json')) as Record<string, unknown>;
@@ -67,6 +95,19 @@ describe('skep config', () => {
         expect((await skep.run(`config get ${word}`)).status, word).toBe(0);
       }
     }
+  });
+
+  test('several commands that set keys at once lose none of them, and the file is for its user alone', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const keys = [
+      'otel.insecure',
+      'otel.tracing-enabled',
+      'otel.metrics-enabled',
+      'otel.use-legacy-attributes',
+    ];
+    await Promise.all(keys.map((key) => skep.output(`config set ${key} true`)));
+    for (const key of keys) expect(await skep.output(`config get ${key}`)).toBe('true\n');
+    expect((await stat(skep.places.configFile)).mode & 0o777).toBe(0o600);
   });
 
   test('a certificate that is not there any more is said', async () => {

@@ -1,3 +1,6 @@
+import { access, constants } from 'node:fs/promises';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import type { Client } from '@skep/core/fetch/client.ts';
@@ -106,6 +109,10 @@ export const getRegistry = defineCommand({
     context.terminal.out(
       location === '' ? 'built-in catalogue\n' : `${redactUrl(location)} (${kind}${account})\n`,
     );
+    if (kind !== 'local file') return;
+    const why = await access(location, constants.R_OK).then(() => undefined, errnoOf);
+    if (why !== undefined)
+      context.terminal.err(`Warning: the catalogue file "${printable(location)}" cannot be read: ${why}\n`);
   },
 });
 

@@ -1,6 +1,7 @@
 import { chmod, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { describe, expect, test } from 'vitest';
 import {
   commandUnderTest,
@@ -8,6 +9,7 @@ import {
   type CommandUnderTest,
   type MachineUnderTest,
 } from '../command-under-test.fixture.ts';
+import { RESTART } from '../supervisor/watch.ts';
 import { writeFrontDoor } from '../supervisor/front-state.ts';
 import { CLIENTS, fileOf, signOf } from '../clients/table.ts';
 
@@ -111,6 +113,20 @@ describe('skep connect', () => {
     expect(await read(skep)).toBe(ONE);
   });
 
+  test('takes a server away that has ended, until it was started again', async () => {
+    const due = Promise.withResolvers<void>();
+    const clock: Clock = {
+      ...systemClock,
+      sleep: (ms, signal) => (ms === RESTART.firstDelayMs ? due.promise : systemClock.sleep(ms, signal)),
+    };
+    const skep = await withCursor(ONE, { ...NO_DOOR, clock });
+    await skep.output('connect cursor');
+    skep.runtime.end('notes', 1);
+    await expect.poll(() => serversOf(skep), { timeout: 9_000 }).not.toHaveProperty('notes');
+    due.resolve();
+    await expect.poll(() => serversOf(skep), { timeout: 9_000 }).toHaveProperty('notes');
+  });
+
   test('leaves a workload of another group out, and takes several groups', async () => {
     const skep = await withCursor();
     await skep.output('group create team');
@@ -121,6 +137,10 @@ describe('skep connect', () => {
     expect(Object.keys(await serversOf(skep))).toEqual(['other', 'notes', 'theirs']);
     await skep.output('disconnect cursor --group default');
     expect(Object.keys(await serversOf(skep))).toEqual(['other', 'theirs']);
+    await skep.output('client register cursor --group default,team');
+    expect(await skep.output('client list-registered')).toMatch(/^cursor +default, team /m);
+    await skep.output('client remove cursor');
+    expect(await read(skep)).toBe(ONE);
     expect(await skep.refusal('connect cursor --group absent')).toContain("group 'absent' does not exist");
   });
 

@@ -65,6 +65,16 @@ describe('skep run --foreground', () => {
     expect(JSON.parse((await listed) ?? '')).toMatchObject([{ name: 'a1', status: 'running' }]);
   });
 
+  test('leaves nothing of a server that a file described', async () => {
+    const skep = await bench();
+    await skep.write('a1.json', { name: 'a1', image: 'fake:1', transport: 'stdio', port: 0 });
+    const pressed = ctrlC();
+    const line = 'run --from-config a1.json --foreground';
+    const { status, out } = await skep.run(line, { signal: pressed.signal, onOut: () => pressed.press() });
+    expect({ status, out }).toEqual({ status: 0, out: expect.stringMatching(/^http:/) });
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
   test('leaves nothing of a server that crashes at its start', async () => {
     const skep = await bench();
     skep.runtime.crash = { exitCode: 4, says: 'no token\n' };

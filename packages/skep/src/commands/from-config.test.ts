@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   commandUnderTest,
@@ -254,6 +256,10 @@ describe('what is exported', () => {
       "Successfully exported run configuration for 'a1' to 'sub.json'\n",
     );
     expect(await skep.read('sub.json')).toBe(await skep.output('export a1 -'));
+    await skep.output('stop a1');
+    expect(await skep.output('export a1 -')).toBe(await skep.read('sub.json'));
+    for (const path of [join(skep.cwd, 'sub.json'), join(skep.places.runConfigsDir, 'a1.json')])
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
   test('goes to a cluster as its resource, with what is to be done there', async () => {

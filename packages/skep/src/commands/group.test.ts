@@ -158,6 +158,18 @@ describe('workloads in groups', () => {
   });
 
   test.each([
+    ['list --group team', "No MCP servers found in group 'team'\n"],
+    ['stop --group team', "No running MCP servers found in group 'team'\n"],
+    ['start --group team', "No MCP servers found in group 'team'\n"],
+    ['start --all', 'No MCP servers found\n'],
+    ['rm --group team', "No workloads found in group 'team'\n"],
+  ])('%s says that there is none', async (line, said) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    await skep.output('group create team');
+    expect(await skep.output(line)).toBe(said);
+  });
+
+  test.each([
     ['rm -l tier', 'invalid label "tier"; write key=value'],
     ['stop -l skep.name=a1', 'invalid label "skep.name=a1"; keys and values have'],
     [['list', '-l', 'a=b\u001b]0;x\u0007'], 'invalid label "a=b�]0;x�"; keys and values have'],

@@ -241,8 +241,13 @@ describe('skep logs prune', () => {
     expect(await readFile(skep.places.supervisorLog, 'utf8')).toBe('its own\n');
   });
 
-  test('has nothing to do where there are no logs', async () => {
+  test('says why there is nothing to do', async () => {
     const skep = await commandUnderTest({ supervisor: 'none' });
+    expect(await skep.output('logs prune')).toBe('No logs directory found, nothing to prune\n');
+    await mkdir(skep.places.logsDir, { recursive: true });
+    await writeFile(join(skep.places.logsDir, 'notes.txt'), '');
+    expect(await skep.output('logs prune')).toBe('No log files found\n');
+    await writeFile(skep.places.supervisorLog, '');
     expect(await skep.output('logs prune')).toBe('No orphaned log files found to prune\n');
   });
 

@@ -16,16 +16,16 @@ export async function pruneLogs(context: Context): Promise<void> {
 }
 
 async function removeOrphans({ places, terminal }: Context): Promise<void> {
-  const files = (await ifThere(readdir(places.logsDir))) ?? [];
+  const files = await ifThere(readdir(places.logsDir));
+  if (files === undefined) return terminal.out('No logs directory found, nothing to prune\n');
+  const logs = files.filter((file) => LOG_FILE.test(file));
+  if (logs.length === 0) return terminal.out('No log files found\n');
   const used = new Set([basename(places.supervisorLog, '.log'), ...(await knownNames(places))]);
-  const orphans = files.filter((file) => {
-    const name = LOG_FILE.exec(file)?.groups?.['name'];
-    return name !== undefined && !used.has(name);
-  });
+  const orphans = logs.filter((file) => !used.has(LOG_FILE.exec(file)?.groups?.['name'] ?? ''));
+  if (orphans.length === 0) return terminal.out('No orphaned log files found to prune\n');
   for (const file of orphans.toSorted()) {
     const path = join(places.logsDir, file);
     await rm(path, { force: true });
     terminal.out(`Removed: ${printable(path)}\n`);
   }
-  if (orphans.length === 0) terminal.out('No orphaned log files found to prune\n');
 }

@@ -6,6 +6,18 @@ import { saveRunConfig } from '../run-config/file.ts';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 
+/** A server whose token belongs to its workload. */
+const CATALOGUE = {
+  servers: {
+    wants: {
+      image: 'fake:1',
+      transport: 'stdio',
+      description: 'Wants a token',
+      env_vars: [{ name: 'TOKEN', description: 'A token', required: true, secret: true }],
+    },
+  },
+};
+
 async function machine(given: MachineUnderTest = {}) {
   const keyring = new MemoryKeyring();
   const skep = await commandUnderTest({ keyrings: [keyring], supervisor: 'none', ...given });
@@ -124,6 +136,16 @@ describe('names', () => {
     expect(await skep.refusal('secret delete --system x', { input: 'x' })).toContain(
       'is no secret of the system',
     );
+  });
+  test('of the system go with --system alone, each by its whole name', async () => {
+    const { skep } = await machine({ ...quick, supervisor: 'up', catalogue: CATALOGUE });
+    await skep.output('run wants -e TOKEN=hunter2');
+    const name = '__skep_workloads_wants/TOKEN';
+    expect(await skep.output('secret list')).toBe('No secrets found\n');
+    expect(await skep.output('secret list --system')).toBe(`Available secrets:\n  - ${name}\n`);
+    expect(await skep.refusal(`secret delete ${name}`)).toContain('reserved for system use');
+    await skep.output(`secret delete --system ${name}`);
+    expect(await skep.output('secret list --system')).toBe('No secrets found\n');
   });
   test('are listed as JSON, without values', async () => {
     const { skep } = await machine(quick);
@@ -273,6 +295,13 @@ describe('another provider', () => {
     );
     expect(await skep.refusal('secret delete a', { env })).toContain('does not support deleting secrets');
     expect(await skep.refusal('secret list', { env })).toContain('does not support listing secrets');
+  });
+  test('of a variable counts before that of the configuration file', async () => {
+    const { skep } = await machine();
+    await skep.output('secret provider none');
+    const env = { SKEP_SECRETS_PROVIDER: 'environment', SKEP_SECRET_a: 'hunter2' };
+    expect(await skep.output('secret get a', { env })).toBe('hunter2\n');
+    expect(await skep.refusal('secret get a')).toContain('secrets are turned off');
   });
   test('falls back to the environment for what it does not have, unless told not to', async () => {
     const { skep } = await machine(withPassword);

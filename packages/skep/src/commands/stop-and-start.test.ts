@@ -1,5 +1,5 @@
 import { readFile, rm } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   commandUnderTest,
   ctrlC,
@@ -33,6 +33,17 @@ describe('skep stop', () => {
     const stopped = await skep.output(`stop ${which}`);
     expect(stopped.trimEnd().split('\n').toSorted()).toEqual(['a1', 'a2']);
     expect([await stateOf(skep, 'a1'), await stateOf(skep, 'a2')]).toEqual(['exited', 'exited']);
+  });
+
+  test.each([
+    ['stop a1', 10_000],
+    ['stop --timeout 0 a1', 0],
+    ['stop --timeout 75 a1', 75_000],
+  ])('%s leaves a server %d ms to end by itself', async (line, graceMs) => {
+    const skep = await twoServers();
+    const stop = vi.spyOn(skep.runtime, 'stop');
+    await skep.output(line);
+    expect(stop.mock.calls).toEqual([['a1', graceMs]]);
   });
 
   test('is no failure where nothing runs, so that scripts can stop before they start', async () => {

@@ -61,6 +61,17 @@ describe('what clients see of the tools', () => {
     expect(await config(join(skep.cwd, 'again.json'))).toEqual(exported);
   });
 
+  test('is in the list for scripts where only some are offered', async () => {
+    const skep = await commandUnderTest({ files: FILES });
+    await skep.output(`${RUN} --tools look,b`);
+    await skep.output('run fake:1 --name a2 --tools-override good.json');
+    const [some, all] = JSON.parse(await skep.output('list --format json')) as readonly object[];
+    expect(some).toMatchObject({ name: 'a1', tools: ['look', 'b'] });
+    expect(all).not.toHaveProperty('tools');
+    const keys = Object.keys(some ?? {});
+    expect(keys.indexOf('tools')).toBe(keys.indexOf('group') + 1);
+  });
+
   test('is taken from the steps of an imported file, and a path in one is nothing', async () => {
     const parameters = { filter_tools: ['look'], tools_override: read };
     const steps = ['tool-filter', 'tool-call-filter'].map((type) => ({ type, parameters }));

@@ -117,6 +117,50 @@ describe('a workload for a cluster', () => {
     expect(server({})).not.toHaveProperty('spec.resources');
   });
 
+  const policies = ['permit(principal, action == Action::"call_tool", resource == Tool::"look");'];
+  const entities_json = '[{"uid":{"type":"Team","id":"a"},"attrs":{},"parents":[]}]';
+  test.each([
+    [{ policies }, { type: 'inline', groupEntityType: 'SkepGroup', inline: { policies } }],
+    [
+      { policies, entities_json, group_claim_name: 'teams', role_claim_name: 'r', group_entity_type: 'Team' },
+      {
+        type: 'inline',
+        groupClaimName: 'teams',
+        roleClaimName: 'r',
+        groupEntityType: 'Team',
+        inline: { policies, entitiesJson: entities_json },
+      },
+    ],
+  ])('has the policies %j', (cedar, authzConfig) => {
+    const more = { authz_config: { version: '1.0', type: 'cedarv1', cedar } };
+    expect(server(more)).toMatchObject({ spec: { authzConfig } });
+    expect(exported(more).notes).toEqual([]);
+  });
+
+  test.each([
+    { type: 'cedarv1', cedar: { policies, multi_valued_claims: ['teams'] } },
+    { type: 'httpv1', pdp: { http: { url: 'https://pdp.example' }, claim_mapping: 'mpe' } },
+  ])('says that it does not have %j', (authz) => {
+    const more = { authz_config: { version: '1.0', ...authz } };
+    expect(server(more)).not.toHaveProperty('spec.authzConfig');
+    expect(exported(more).notes.join('')).toContain('--authz-config, so everybody may use everything');
+  });
+
+  test('is audited where the workload is, and says what else its audit is', () => {
+    expect(server({ audit_config: {} })).toMatchObject({ spec: { audit: { enabled: true } } });
+    expect(exported({ audit_config: {} }).notes).toEqual([]);
+    const more = { audit_config: { component: 'notes' } };
+    expect(server(more)).toMatchObject({ spec: { audit: { enabled: true } } });
+    expect(exported(more).notes.join('')).toContain('what --audit-config says beside');
+    expect(server({})).not.toHaveProperty('spec.audit');
+  });
+
+  test('has the prefix of its addresses', () => {
+    const more = { transport: 'sse', target_port: 80, endpoint_prefix: '/notes' };
+    expect(server(more)).toMatchObject({ spec: { endpointPrefix: '/notes' } });
+    expect(server({})).not.toHaveProperty('spec.endpointPrefix');
+  });
+
   test('says what its resource has no field for', () => {
     expect(exported({ isolate_network: true, publish: ['80:80'], read_only: true }).notes).toEqual([
       'Not in it, because the resource has no field for it: --publish, --isolate-network, --read-only.',
@@ -148,6 +192,9 @@ describe('a workload for a cluster', () => {
           env_vars,
           secret_env: Object.keys(env_vars).slice(0, 2),
           group: 'team a',
+          endpoint_prefix: '/a',
+          authz_config: { version: '1.0', type: 'cedarv1', cedar: { policies, entities_json } },
+          audit_config: {},
         });
         expect(isValid(resource), JSON.stringify(isValid.errors)).toBe(true);
         expect(resource).toHaveProperty(

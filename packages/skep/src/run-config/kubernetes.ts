@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readRules } from '@skep/proxy/steps/authz/rules.ts';
 import { stringify } from 'yaml';
 import { limitsOf } from '../permissions/limits.ts';
 import {
@@ -70,6 +71,9 @@ export function toKubernetes(config: RunConfig): KubernetesExport {
       permissionProfile: profile.reference,
       ...(config.group === DEFAULT_GROUP ? {} : { groupRef: { name: dnsName(config.group) } }),
       ...(config.trust_proxy_headers ? { trustProxyHeaders: true } : {}),
+      ...some('endpointPrefix', config.endpoint_prefix || undefined),
+      ...some('authzConfig', policiesOf(config)),
+      ...(config.audit_config === undefined ? {} : { audit: { enabled: true } }),
     },
   };
   const documents = [...profile.documents, server].map((document) => stringify(document, { lineWidth: 0 }));
@@ -167,6 +171,22 @@ function resourcesOf(config: RunConfig) {
   return some('limits', limits);
 }
 
+/** Cedar policies; undefined for what has no field there. Fails as `readRules`. */
+function policiesOf({ authz_config: document }: RunConfig) {
+  if (document === undefined) return undefined;
+  const rules = readRules(document);
+  if (rules.type !== 'cedarv1' || rules.multiValued.length > 0) return undefined;
+  const { policies, entities, groupClaim, roleClaim, groupType } = rules;
+  return {
+    type: 'inline',
+    ...some('groupClaimName', groupClaim),
+    ...some('roleClaimName', roleClaim),
+    // Who reads it has another one by default.
+    groupEntityType: groupType,
+    inline: { policies, ...some('entitiesJson', entities.length > 0 ? JSON.stringify(entities) : undefined) },
+  };
+}
+
 /** What holds for the workload here and has no field there. */
 function leftOut(config: RunConfig): readonly string[] {
   const given = [
@@ -177,8 +197,12 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.read_only === true ? ['--read-only'] : []),
     ...(config.oidc_config === undefined ? [] : ['signing in (--oidc-…), so everybody may call it']),
     ...(toolsOf(config) === undefined ? [] : ['--tools and --tools-override, so clients see all tools']),
-    ...(config.authz_config === undefined ? [] : ['--authz-config, so everybody may use everything']),
-    ...(config.audit_config === undefined ? [] : ['auditing']),
+    ...(config.authz_config === undefined || policiesOf(config)
+      ? []
+      : ['--authz-config, so everybody may use everything']),
+    ...(Object.keys(config.audit_config ?? {}).length === 0
+      ? []
+      : ['what --audit-config says beside that it is on']),
     ...(config.telemetry_config && isMeasured(config.telemetry_config) ? ['telemetry'] : []),
     ...(config.rate_limit_config === undefined ? [] : ['rate limits']),
     ...(allOf(config).length === 0 ? [] : ['--webhook-config, so nobody is asked about calls']),

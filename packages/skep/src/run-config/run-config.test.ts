@@ -43,6 +43,16 @@ describe('a run configuration', () => {
   test('comes back from its own text', () => {
     expect(decodeRunConfig(JSON.parse(encodeRunConfig(full)), 'f')).toEqual(full);
   });
+  test('is text for people too: two spaces, one line end, and first what it is', () => {
+    const text = encodeRunConfig(full);
+    expect(text).toBe(`${JSON.stringify(JSON.parse(text), null, 2)}\n`);
+    expect(Object.keys(JSON.parse(text) as object).slice(0, 4)).toEqual([
+      'schema_version',
+      'name',
+      'container_name',
+      'base_name',
+    ]);
+  });
   test('keeps and writes back members it does not know', () => {
     expect(full.rest).toEqual({ mcpserver_generation: 3 });
     expect(full.scaling_config).toEqual({ backend_replicas: 2 });

@@ -1,6 +1,7 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import {
   exactly,
+  listOf,
   members,
   noNul,
   oneOf,
@@ -28,6 +29,7 @@ export type RunSummary = Pick<
   | 'group'
   | 'registry_server_name'
   | 'container_labels'
+  | 'tools_filter'
 >;
 
 const MAX_PORT = 65_535;
@@ -55,6 +57,7 @@ const summaryShape = members({
   group: textThat(isGroupName, 'is no group'),
   registry_server_name: optional(text),
   container_labels: recordOf(text),
+  tools_filter: optional(listOf(noNul)),
 });
 
 function refuse(): never {

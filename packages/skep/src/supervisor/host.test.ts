@@ -397,6 +397,24 @@ describe('a server that ends by itself', () => {
     expect(slept).toContain(RESTART.firstDelayMs);
     await vi.waitFor(async () => expect(await statusOf('a1')).toBe('running'));
   });
+  test('is made again where somebody removed it with the tools of the engine', async () => {
+    await save('a1');
+    await start('a1');
+    await runtime.remove('a1');
+    await vi.waitFor(() => expect(proxies[0]).toMatchObject({ restarts: 1 }));
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
+    await vi.waitFor(async () => expect(await statusOf('a1')).toBe('running'));
+  });
+  test('runs in the end where somebody started it again with the tools of the engine', async () => {
+    await save('a1');
+    await start('a1');
+    await runtime.stop('a1');
+    await nextTurn();
+    await runtime.start('a1');
+    await vi.waitFor(() => expect(proxies[0]).toMatchObject({ restarts: 1 }));
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
+    await vi.waitFor(async () => expect(await statusOf('a1')).toBe('running'));
+  });
   test('is given up after ten attempts, with status error and the proxy closed', async () => {
     await save('a1');
     await start('a1');

@@ -142,14 +142,29 @@ describe('asking over HTTP', () => {
     expect(pieces).toBeLessThan(300);
   });
 
-  test('tells the server the version of Skep', async () => {
-    const bodies: unknown[] = [];
-    const heard = ({ body }: RequestInit) => {
-      bodies.push(typeof body === 'string' ? JSON.parse(body) : body);
+  test('sends one initialize, with the version of Skep, and names no revision beside it', async () => {
+    const sent: unknown[] = [];
+    const heard = ({ method, headers, body }: RequestInit) => {
+      sent.push({ method, headers, body: typeof body === 'string' ? (JSON.parse(body) as unknown) : body });
       return json(result);
     };
     await asking([heard]).answer;
-    expect(bodies).toMatchObject([{ params: { clientInfo: { name: 'skep', version: '9.9.9' } } }]);
+    expect(sent).toEqual([
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: {
+          jsonrpc: '2.0',
+          id: 'skep-init-check',
+          method: 'initialize',
+          params: {
+            protocolVersion: '2025-11-25',
+            capabilities: {},
+            clientInfo: { name: 'skep', version: '9.9.9' },
+          },
+        },
+      },
+    ]);
   });
 
   test('takes an error without an id for an answer', async () => {

@@ -19,6 +19,7 @@ export function toListItem(view: WorkloadView, calls: readonly object[] | null):
     started_at: view.startedAt?.toISOString() ?? null,
     ...(Object.keys(view.labels).length === 0 ? {} : { labels: view.labels }),
     group: view.group,
+    ...(view.tools?.length ? { tools: view.tools } : {}),
     ...(view.remoteUrl === undefined ? {} : { remote: true }),
     front_url: view.frontUrl ?? null,
     tool_calls: calls,

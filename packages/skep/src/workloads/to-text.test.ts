@@ -46,11 +46,19 @@ test.each([
   expect(shortPackage(name)).toBe(short);
 });
 
-test('a status that somebody else decided has an icon, and looks as without', () => {
-  expect(statusText('stopped')).toBe('stopped');
-  expect(statusText('policy_stopped')).toBe('⊘ policy_stopped');
-  expect(formatOfStatus(statusText('policy_stopped'))).toBe('red');
-});
+test.each([
+  ['policy_stopped', '⊘ policy_stopped', 'red'],
+  ['unauthenticated', '⚠ unauthenticated', 'yellow'],
+  ['auth_retrying', '⚠ auth_retrying', 'yellow'],
+  ['unhealthy', 'unhealthy', 'yellow'],
+  ['stopped', 'stopped', 'dim'],
+] as const)(
+  '%s is shown as %s, in its colour: what somebody else decided has an icon',
+  (word, text, format) => {
+    expect(statusText(word)).toBe(text);
+    expect(formatOfStatus(text)).toBe(format);
+  },
+);
 
 test.each([
   ['running', 'green'],

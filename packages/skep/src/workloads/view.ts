@@ -38,6 +38,8 @@ export interface WorkloadView {
   readonly createdAt?: Date;
   readonly startedAt?: Date;
   readonly labels: Readonly<Record<string, string>>;
+  /** Those that clients are offered, where that is a choice. */
+  readonly tools?: readonly string[];
 }
 
 export interface ViewDeps {
@@ -158,5 +160,6 @@ function toView(config: RunSummary, status: ShownStatus): WorkloadView {
     labels: Object.fromEntries(
       Object.entries(config.container_labels).filter(([key]) => !isReservedLabel(key)),
     ),
+    ...(config.tools_filter && { tools: config.tools_filter }),
   };
 }

@@ -165,6 +165,11 @@ describe('observedContainer', () => {
     [{ Status: 'configured' }, { state: 'created' }],
     [{ Status: 'running', Running: true }, { state: 'running' }],
     [{ Status: 'paused', Running: true }, { state: 'running' }],
+    [{ Status: 'restarting', Running: true }, { state: 'running' }],
+    [
+      { Status: 'removing', ExitCode: 0 },
+      { state: 'exited', exitCode: 0 },
+    ],
     [
       { Status: 'exited', ExitCode: 137, OOMKilled: true },
       { state: 'exited', exitCode: 137, exceeded: 'memory' },

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { userDirectory, userFile } from '../user-file.ts';
 import { EngineClient } from './client.ts';
-import { endpointText } from './endpoint.ts';
+import { endpointText, type Endpoint } from './endpoint.ts';
 import { findEngine, type EngineSearch } from './find-engine.ts';
 
 let root: string;
@@ -19,12 +19,16 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** An engine that answers, or one whose socket is left of an engine that ended. */
-async function listen(file: string, how: 'answers' | 'dead' | 'broken' = 'answers'): Promise<void> {
+/** An engine that answers or never does, or one whose socket is left of an engine that ended. */
+async function listen(
+  file: string,
+  how: 'answers' | 'dead' | 'broken' | 'silent' = 'answers',
+): Promise<void> {
   const socket = path.join(root, file);
   await mkdir(path.dirname(socket), { recursive: true });
   if (how === 'dead') return writeFile(socket, '');
   const server = http.createServer((_, response) => {
+    if (how === 'silent') return;
     response.writeHead(how === 'broken' ? 500 : 200, { 'api-version': '1.43' }).end('OK');
   });
   await new Promise<void>((resolve) => server.listen(socket, resolve));
@@ -115,6 +119,19 @@ describe('the engine that is found', () => {
     await context('other', { Host: `unix://${root}/d` });
     await use('mine');
     expect(await found(env)).toBe(`unix://${expected}`);
+  });
+
+  test('is the next one where one says nothing in its time, unless that was named', async () => {
+    await listen('var/run/docker.sock', 'silent');
+    await listen('home/.rd/docker.sock');
+    const impatient = {
+      ping: async (endpoint: Endpoint): Promise<void> =>
+        void (await new EngineClient(endpoint).about(AbortSignal.timeout(30))),
+    };
+    expect(await found({}, impatient)).toBe('unix:///home/.rd/docker.sock');
+    expect(await found({ DOCKER_HOST: 'unix://ROOT/var/run/docker.sock' }, impatient)).toBe(
+      'DOCKER_HOST: the container engine at unix:///var/run/docker.sock does not answer: it said nothing in time',
+    );
   });
 
   test('is none other where what a variable names is dead', async () => {
