@@ -93,6 +93,9 @@ function stagesOf(scheme: Scheme, more: Partial<RecipeOptions> = {}) {
   return { builder: lines.slice(0, at), final: lines.slice(at) };
 }
 
+/** Where the base image has its programs, also one that does not say. */
+const SYSTEM = '${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}';
+
 const installs = (...names: readonly string[]): string =>
   `RUN ${JSON.stringify(['/bin/sh', '/skep/packages.sh', 'optional', ...names])}`;
 
@@ -111,6 +114,7 @@ describe('what nobody has said otherwise', () => {
           'FROM python:3.14-slim',
           installs('ca-certificates', 'git'),
           'COPY --from=builder /opt/uv-tools /opt/uv-tools',
+          `ENV PATH=${SYSTEM}:/opt/uv-tools/bin`,
           'ENV HOME=/home/skep PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1',
         ],
       },
@@ -129,6 +133,7 @@ describe('what nobody has said otherwise', () => {
           'FROM node:24-alpine',
           installs('git', 'ca-certificates'),
           'COPY --chown=1000:1000 --from=builder /build /app',
+          `ENV PATH=${SYSTEM}:/app/node_modules/.bin`,
           'ENV NODE_ENV=production HOME=/home/skep NODE_PATH=/app/node_modules',
         ],
       },
