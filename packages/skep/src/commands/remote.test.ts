@@ -151,6 +151,38 @@ describe('a server elsewhere', () => {
     expect(shown.url).toMatch(new RegExp(`:\\d+${path}$`));
   });
 
+  test.each([
+    ['', 'port | 4712 | ENTRY'],
+    ['--proxy-port 4000', 'port | 4000 | --proxy-port | 4712 (ENTRY)'],
+    ['', 'transport | streamable-http | ENTRY'],
+    ['--transport sse', 'transport | sse | --transport | streamable-http (ENTRY)'],
+    ['', 'remote_url | https://x.invalid/mcp | ENTRY'],
+    ['', 'registry_server_name | io.github.stacklok/far | ENTRY'],
+  ])('takes from its entry what no flag says: run far %s has %s', async (flags, line) => {
+    const far = { url: REMOTE.url, description: 'x', transport: 'streamable-http', proxy_port: 4712 };
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: { version: '1.0.0', last_updated: '2026-01-01T00:00:00Z', remote_servers: { far } },
+    });
+    const shown = await skep.output(`run --explain far ${flags}`);
+    const lines = shown.replaceAll('catalogue entry "io.github.stacklok/far"', 'ENTRY').split('\n');
+    expect(lines.map((one) => one.replaceAll(/ {3,}/g, ' | '))).toContain(line);
+  });
+
+  test('is sent the headers that its entry has values for, unless a flag says otherwise', async () => {
+    const headers = [
+      { name: 'X-Region', default: 'eu' },
+      { name: 'X-Team', isRequired: true, default: 'blue' },
+      { name: 'X-Open' },
+    ];
+    const skep = await commandUnderTest({
+      catalogue: catalogueOf({ 'com.example/valued': { remotes: [{ ...REMOTE, headers }] } }),
+    });
+    await skep.output('run valued --remote-auth=false --remote-forward-headers x-team=red');
+    const saved = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'valued.json'), 'utf8'));
+    expect(saved.header_forward).toEqual({ add_plaintext_headers: { 'X-Region': 'eu', 'x-team': 'red' } });
+  });
+
   test('is upgraded to the address that its entry names by then, and back', async () => {
     const skep = await commandUnderTest({ catalogue });
     await skep.output('run far');
