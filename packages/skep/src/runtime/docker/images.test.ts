@@ -37,7 +37,11 @@ describe('to have an image', () => {
     });
     await prepare(engine, 'team/image');
     expect(engine.asked[1]?.query).toEqual({ fromImage: 'team/image', tag: 'latest' });
-    expect(engine.told).toEqual(['Pulling team/image', 'Pulling from team/image']);
+    expect(engine.told).toEqual([
+      'Pulling team/image',
+      'Pulling from team/image',
+      'Successfully pulled team/image',
+    ]);
   });
 
   test('signs in with what the environment says of that registry', async () => {
