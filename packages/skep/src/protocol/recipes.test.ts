@@ -177,6 +177,39 @@ describe('what nobody has said otherwise', () => {
 });
 
 test.each([
+  ...[
+    '',
+    '-x',
+    '--index-url=x',
+    'a;b',
+    'a$(id)',
+    'a`id`',
+    'a|b',
+    'a&b',
+    "a'b",
+    'a"b',
+    'a\nb',
+    'a@b',
+    'a/b',
+    '../a',
+  ],
+  'a'.repeat(201),
+])('no requirement is %j', (requirement) => {
+  expect(() => stagesOf(UVX, { buildWith: ['mcp', requirement] })).toThrow(
+    expect.objectContaining({ code: 'runtime/invalid-workload' }),
+  );
+});
+
+test.each(['mcp', 'mcp<2', 'mcp>=1.2,!=1.3', 'mcp[cli]~=1.2', 'mcp ==1.*', 'a.b_c-d+e'])(
+  'a requirement may be %j',
+  (requirement) => {
+    expect(stagesOf(UVX, { buildWith: [requirement] }).builder).toContain(
+      `RUN ${JSON.stringify(['/bin/sh', '/skep/fetch.sh', '--with', requirement, '--', 'server'])}`,
+    );
+  },
+);
+
+test.each([
   ['npx', NPX],
   ['go', GO],
 ])('requirements beside a package of %s are refused, whoever asks for them', (name, scheme) => {
