@@ -169,6 +169,35 @@ describe('a server elsewhere', () => {
     expect(lines.map((one) => one.replaceAll(/ {3,}/g, ' | '))).toContain(line);
   });
 
+  test.each([
+    [{ issuer: 'https://i.invalid' }, ['remote_auth_config.issuer | https://i.invalid | ENTRY']],
+    [
+      { client_id: 'c', scopes: ['a', 'b'], resource: 'https://r.invalid', callback_port: 8667 },
+      [
+        'remote_auth_config.client_id | c | ENTRY',
+        expect.stringMatching(/^remote_auth_config\.scopes \| .*a.*b.* \| ENTRY$/),
+        'remote_auth_config.resource | https://r.invalid | ENTRY',
+        'remote_auth_config.callback_port | 8667 | ENTRY | 8666 (default)',
+      ],
+    ],
+    [
+      { authorize_url: 'https://i.invalid/a', token_url: 'https://i.invalid/t', client_id: 'c' },
+      [
+        'remote_auth_config.authorize_url | https://i.invalid/a | ENTRY',
+        'remote_auth_config.token_url | https://i.invalid/t | ENTRY',
+      ],
+    ],
+    [{ oauth_params: { audience: 'x' } }, [expect.stringMatching(/oauth_params.*audience.* \| ENTRY$/)]],
+  ])('signs in as its entry says: %j', async (oauth_config, lines) => {
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: catalogueOf({ 'com.example/far': { remotes: [REMOTE], extension: { oauth_config } } }),
+    });
+    const shown = await skep.output('run --explain far', { agrees: true });
+    const all = shown.replaceAll('catalogue entry "com.example/far"', 'ENTRY').split('\n');
+    expect(all.map((one) => one.replaceAll(/ {3,}/g, ' | '))).toEqual(expect.arrayContaining(lines));
+  });
+
   test('is sent the headers that its entry has values for, unless a flag says otherwise', async () => {
     const headers = [
       { name: 'X-Region', default: 'eu' },
