@@ -126,7 +126,7 @@ describe('what builds are given', () => {
     expect(await skep.output('config get-build-auth-file')).toBe('no login file is stored for builds\n');
   });
 
-  test.each([
+  test.each<readonly [given: { A: string; secret?: boolean; shell?: boolean }, value: string]>([
     [{ A: 'literal' }, 'literal'],
     [{ A: 'literal', secret: true }, 'from-the-secret'],
     [{ A: 'literal', secret: true, shell: true }, 'from-the-shell'],

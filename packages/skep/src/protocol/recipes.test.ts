@@ -177,22 +177,20 @@ describe('what nobody has said otherwise', () => {
 });
 
 test.each([
-  ...[
-    '',
-    '-x',
-    '--index-url=x',
-    'a;b',
-    'a$(id)',
-    'a`id`',
-    'a|b',
-    'a&b',
-    "a'b",
-    'a"b',
-    'a\nb',
-    'a@b',
-    'a/b',
-    '../a',
-  ],
+  '',
+  '-x',
+  '--index-url=x',
+  'a;b',
+  'a$(id)',
+  'a`id`',
+  'a|b',
+  'a&b',
+  "a'b",
+  'a"b',
+  'a\nb',
+  'a@b',
+  'a/b',
+  '../a',
   'a'.repeat(201),
 ])('no requirement is %j', (requirement) => {
   expect(() => stagesOf(UVX, { buildWith: ['mcp', requirement] })).toThrow(

@@ -12,7 +12,15 @@ test.each(['A', 'A_B', 'NODE_OPTIONS', 'X1'])('a server may be given the variabl
 
 test.each([
   ...'PATH HOME USER SHELL PWD HOSTNAME TERM LANG LC_ALL LD_PRELOAD LD_LIBRARY_PATH'.split(' '),
-  ...['a', 'Ab', '1A', '_A', 'A-B', 'A B', 'A=B', 'A\nB', ''],
+  'a',
+  'Ab',
+  '1A',
+  '_A',
+  'A-B',
+  'A B',
+  'A=B',
+  'A\nB',
+  '',
 ])('no server is given %j, which an image says for itself, or is no name', (name) => {
   expect(() => read({ [name]: 'x' })).toThrow('is not a variable name');
 });
