@@ -196,6 +196,7 @@ describe('skep config set-registry', () => {
       'registry_auth.oauth.issuer': 'https://idp.example',
       'registry_auth.oauth.client_id': 'skep',
       'registry_auth.oauth.audience': 'urn:mcp',
+      'registry_auth.oauth.scopes': 'openid,api',
     });
     await skep.output('config unset-registry');
     expect(await skep.read(skep.places.configFile)).toBe('');

@@ -74,6 +74,46 @@ describe('a registry of another maker', () => {
     const searched = [...other.asked, ...none.asked].map((url) => new URL(url).searchParams.get('search'));
     expect(searched).toEqual(['everything', 'evrything', null]);
   });
+  test('is read page by page, the latest versions alone', async () => {
+    const asked: string[] = [];
+    const getJson = async (url: string) => {
+      asked.push(url);
+      const metadata = asked.length < 3 ? { nextCursor: `io.a/${asked.length}:1` } : {};
+      return { servers: [{ server: { ...ENTRY, name: `io.example/${asked.length}` } }], metadata };
+    };
+    const client = { getJson, close: async () => undefined } as Pick<Client, 'getJson' | 'close'> as Client;
+    const found = await apiCatalog('http://r.example/', client).list({ signal });
+    expect(found.map(({ name }) => name)).toEqual(['io.example/1', 'io.example/2', 'io.example/3']);
+    expect(asked).toEqual([
+      'http://r.example/v0.1/servers?version=latest&limit=100',
+      'http://r.example/v0.1/servers?version=latest&limit=100&cursor=io.a%2F1%3A1',
+      'http://r.example/v0.1/servers?version=latest&limit=100&cursor=io.a%2F2%3A1',
+    ]);
+  });
+  test.each([
+    [
+      'io.example/everything',
+      ['/io.example%2Feverything/versions/latest', '?version=latest&limit=100&search=everything'],
+    ],
+    ['everything', ['/everything/versions/latest', '?version=latest&limit=100&search=everything']],
+  ])('is asked for %s by name, and then for what it is called in the end', async (name, asked) => {
+    const other = registry(404, [ENTRY]);
+    expect(await other.find(name)).toMatchObject({ name: ENTRY.name });
+    expect(other.asked).toEqual(asked.map((rest) => `http://r.example/v0.1/servers${rest}`));
+  });
+  test('that finds something like a name has nothing of that name', async () => {
+    const like = [
+      'io.example/everything-else',
+      'io.example/not-everything',
+      'everything.example/x',
+      'io.example/Everything',
+    ];
+    const found = like.map((name) => ({ ...ENTRY, name }));
+    expect(await registry(404, found).find('everything')).toBeUndefined();
+    expect(await registry(404, [...found, ENTRY]).find('everything')).toMatchObject({ name: ENTRY.name });
+    const twins = registry(404, [ENTRY, { ...ENTRY, name: 'org.example/everything' }]);
+    await expect(twins.find('everything')).rejects.toMatchObject({ code: 'catalog/ambiguous-name' });
+  });
   test('that always has another page, and nothing on it, is not asked for ever', async () => {
     let pages = 0;
     const getJson = async () => {

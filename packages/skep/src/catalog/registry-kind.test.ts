@@ -129,4 +129,25 @@ describe('a catalogue over the registry API', () => {
       );
     }
   });
+
+  test('is kept with what was run from it, as a file at an address is, without what signs in there', async () => {
+    const list = await serving(json(catalogueOf({ 'com.example/alpha': {} })));
+    const api = await serving(json({ server: ALPHA }));
+    const withLogin = list.replace('//', '//me:hunter2@');
+    for (const [key, address, kept] of [
+      ['registry_api_url', api, api],
+      ['registry_url', `${withLogin}/list.json`, `${list}/list.json`],
+      ['local_registry_path', 'HOME/list.json', undefined],
+    ] as const) {
+      const skep = await commandUnderTest({ files: { '../list.json': CATALOGUE } });
+      await skep.configure(
+        `${key}: ${address.replace('HOME', skep.home)}\nallow_private_registry_ip: true\n`,
+      );
+      await skep.output('run com.example/alpha --name a1');
+      const saved = JSON.parse(await skep.output('export a1 -')) as Record<string, unknown>;
+      expect(saved).toMatchObject({ image: 'fake:1', registry_server_name: 'com.example/alpha' });
+      const { registry_api_url, registry_url } = saved;
+      expect({ registry_api_url, registry_url }).toEqual(kept === undefined ? {} : { [key]: kept });
+    }
+  });
 });

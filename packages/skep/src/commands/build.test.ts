@@ -126,6 +126,26 @@ describe('what builds are given', () => {
     expect(await skep.output('config get-build-auth-file')).toBe('no login file is stored for builds\n');
   });
 
+  test.each<readonly [given: { A: string; secret?: boolean; shell?: boolean }, value: string]>([
+    [{ A: 'literal' }, 'literal'],
+    [{ A: 'literal', secret: true }, 'from-the-secret'],
+    [{ A: 'literal', secret: true, shell: true }, 'from-the-shell'],
+    [{ A: 'literal', shell: true }, 'from-the-shell'],
+  ])('is of one variable what the strongest of its sources says: %j', async ({ A, secret, shell }, value) => {
+    const skep = await commandUnderTest();
+    await skep.configure(
+      [
+        `build_env: {A: ${A}}\nsecrets: {provider_type: environment}\n`,
+        ...(secret === true ? ['build_env_from_secrets: {A: mine}\n'] : []),
+        ...(shell === true ? ['build_env_from_shell: [A]\n'] : []),
+      ].join(''),
+    );
+    await skep.output('build npx://fake', {
+      env: { A: 'from-the-shell', SKEP_SECRET_mine: 'from-the-secret' },
+    });
+    expect(await skep.runtime.prepared[0]?.access?.reveal()).toMatchObject({ env: { A: value } });
+  });
+
   test('includes variables of its server, which a run may give another value', async () => {
     const skep = await commandUnderTest();
     await skep.configure('runtime_configs:\n  npx:\n    runtime_env: {A_B: from file, C: $x}\n');

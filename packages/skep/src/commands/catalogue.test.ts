@@ -418,6 +418,27 @@ describe('skep config', () => {
   });
 
   test.each([
+    [['api', 'url', 'path'], 'https://api.example (API endpoint)'],
+    [['path', 'url'], 'https://url.example/list.json (remote file)'],
+    [['path'], '/list.json (local file)'],
+    [[], 'built-in catalogue'],
+  ] as const)(
+    'of several that the file names (%j) the API counts before an address, that before a file',
+    async (named, used) => {
+      const lines = {
+        api: 'registry_api_url: https://api.example',
+        url: 'registry_url: https://url.example/list.json',
+        path: 'local_registry_path: /list.json',
+      };
+      const skep = await commandUnderTest({ supervisor: 'none', files: { 'mine.json': CATALOGUE } });
+      await skep.configure(named.map((one) => `${lines[one]}\n`).join(''));
+      expect(await registry(skep)).toBe(`${used}\n`);
+      await skep.output('config set-registry mine.json');
+      expect(await skep.read(skep.places.configFile)).toBe(`local_registry_path: ${skep.cwd}/mine.json\n`);
+    },
+  );
+
+  test.each([
     [
       'config set-registry ftp://x',
       'invalid address "ftp://x"; give a file, or an http or https address with a host',

@@ -23,6 +23,14 @@ const CATALOGUE = {
         { name: 'LICENCE', description: 'x', required: true, secret: true },
       ],
     },
+    spoken: {
+      image: 'example/tools:2',
+      description: 'x',
+      transport: 'stdio',
+      target_port: 3000,
+      proxy_port: 4711,
+    },
+    silent: { image: 'example/tools:2', description: 'x' },
   },
 };
 
@@ -204,6 +212,9 @@ describe('a flag counts before the catalogue, that before the configuration, and
     [`${PERMISSIVE} --transport stdio`, 'port', undefined],
     [`${PERMISSIVE} -- --loud`, 'cmd_args', `["--loud"] | the command line | ["--quiet"] (${ENTRY})`],
     [`${PERMISSIVE} --`, 'cmd_args', `["--quiet"] | ${ENTRY}`],
+    ['spoken --image-verification warn', 'port', undefined],
+    ['spoken --image-verification warn', 'target_port', undefined],
+    ['silent --image-verification warn', 'transport', 'stdio | catalogue entry "io.github.stacklok/silent"'],
     [PERMISSIVE, 'env_vars.REGION', `eu | ${ENTRY}`],
     [`${PERMISSIVE} --env-file all.env`, 'env_vars.REGION', `file | all.env | eu (${ENTRY})`],
     [

@@ -151,6 +151,67 @@ describe('a server elsewhere', () => {
     expect(shown.url).toMatch(new RegExp(`:\\d+${path}$`));
   });
 
+  test.each([
+    ['', 'port | 4712 | ENTRY'],
+    ['--proxy-port 4000', 'port | 4000 | --proxy-port | 4712 (ENTRY)'],
+    ['', 'transport | streamable-http | ENTRY'],
+    ['--transport sse', 'transport | sse | --transport | streamable-http (ENTRY)'],
+    ['', 'remote_url | https://x.invalid/mcp | ENTRY'],
+    ['', 'registry_server_name | io.github.stacklok/far | ENTRY'],
+  ])('takes from its entry what no flag says: run far %s has %s', async (flags, line) => {
+    const far = { url: REMOTE.url, description: 'x', transport: 'streamable-http', proxy_port: 4712 };
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: { version: '1.0.0', last_updated: '2026-01-01T00:00:00Z', remote_servers: { far } },
+    });
+    const shown = await skep.output(`run --explain far ${flags}`);
+    const lines = shown.replaceAll('catalogue entry "io.github.stacklok/far"', 'ENTRY').split('\n');
+    expect(lines.map((one) => one.replaceAll(/ {3,}/g, ' | '))).toContain(line);
+  });
+
+  test.each([
+    [{ issuer: 'https://i.invalid' }, ['remote_auth_config.issuer | https://i.invalid | ENTRY']],
+    [
+      { client_id: 'c', scopes: ['a', 'b'], resource: 'https://r.invalid', callback_port: 8667 },
+      [
+        'remote_auth_config.client_id | c | ENTRY',
+        expect.stringMatching(/^remote_auth_config\.scopes \| .*a.*b.* \| ENTRY$/),
+        'remote_auth_config.resource | https://r.invalid | ENTRY',
+        'remote_auth_config.callback_port | 8667 | ENTRY | 8666 (default)',
+      ],
+    ],
+    [
+      { authorize_url: 'https://i.invalid/a', token_url: 'https://i.invalid/t', client_id: 'c' },
+      [
+        'remote_auth_config.authorize_url | https://i.invalid/a | ENTRY',
+        'remote_auth_config.token_url | https://i.invalid/t | ENTRY',
+      ],
+    ],
+    [{ oauth_params: { audience: 'x' } }, [expect.stringMatching(/oauth_params.*audience.* \| ENTRY$/)]],
+  ])('signs in as its entry says: %j', async (oauth_config, lines) => {
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: catalogueOf({ 'com.example/far': { remotes: [REMOTE], extension: { oauth_config } } }),
+    });
+    const shown = await skep.output('run --explain far', { agrees: true });
+    const all = shown.replaceAll('catalogue entry "com.example/far"', 'ENTRY').split('\n');
+    expect(all.map((one) => one.replaceAll(/ {3,}/g, ' | '))).toEqual(expect.arrayContaining(lines));
+  });
+
+  test('is sent the headers that its entry has values for, unless a flag says otherwise', async () => {
+    const headers = [
+      { name: 'X-Region', default: 'eu' },
+      { name: 'X-Team', isRequired: true, default: 'blue' },
+      { name: 'X-Open' },
+    ];
+    const skep = await commandUnderTest({
+      catalogue: catalogueOf({ 'com.example/valued': { remotes: [{ ...REMOTE, headers }] } }),
+    });
+    await skep.output('run valued --remote-auth=false --remote-forward-headers x-team=red');
+    const saved = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'valued.json'), 'utf8'));
+    expect(saved.header_forward).toEqual({ add_plaintext_headers: { 'X-Region': 'eu', 'x-team': 'red' } });
+  });
+
   test('is upgraded to the address that its entry names by then, and back', async () => {
     const skep = await commandUnderTest({ catalogue });
     await skep.output('run far');

@@ -132,6 +132,39 @@ describe('--secret', () => {
   });
 });
 
+describe('a variable of an entry', () => {
+  const OWNED = '__skep_workloads_wants/A';
+  test.each<readonly [said: object, line: string, answer: string | undefined, saved: object]>([
+    [{}, '', undefined, { env_vars: {}, secrets: [] }],
+    [{ default: 'd' }, '', undefined, { env_vars: { A: 'd' }, secrets: [] }],
+    [{ default: 'd' }, '-e A=x', undefined, { env_vars: { A: 'x' }, secrets: [] }],
+    [{ required: true }, '', 'y', { env_vars: { A: 'y' }, secrets: [] }],
+    [{ required: true }, '-e A=x', undefined, { env_vars: { A: 'x' }, secrets: [] }],
+    [{ required: true, default: 'd' }, '', undefined, { env_vars: { A: 'd' }, secrets: [] }],
+    [{ secret: true }, '', undefined, { env_vars: {}, secrets: [] }],
+    [{ secret: true, default: 'd' }, '', undefined, { env_vars: {}, secrets: [`${OWNED},target=A`] }],
+    [{ secret: true }, '-e A=x', undefined, { env_vars: {}, secrets: [`${OWNED},target=A`] }],
+    [{ secret: true, required: true }, '', 'y', { env_vars: {}, secrets: [`${OWNED},target=A`] }],
+    // One that the person stored under the name of the variable is not given unasked (decision 0241).
+    [
+      { secret: true, required: true },
+      '--secret A,target=A',
+      undefined,
+      { env_vars: {}, secrets: ['A,target=A'] },
+    ],
+  ])('of which it says %j, with %j and the answer %j', async (said, line, answer, saved) => {
+    const wants = { ...CATALOGUE.servers.wants, env_vars: [{ name: 'A', description: 'x', ...said }] };
+    const { skep, runtime } = await machine({ catalogue: { servers: { wants } } });
+    await skep.output('secret set A', { input: 'stored' });
+    await skep.output(`run wants ${line}`, { answers: answer === undefined ? {} : { A: answer } });
+    expect(skep.asked).toEqual(answer === undefined ? [] : ['A']);
+    expect({ secrets: [], ...JSON.parse(await savedText(skep, 'wants')) }).toMatchObject(saved);
+    const given =
+      /-e A=(.*)/.exec(line)?.[1] ?? (line === '' ? (answer ?? Reflect.get(said, 'default')) : 'stored');
+    expect(runtime.environments.get('wants')?.['A']).toBe(given);
+  });
+});
+
 describe('a value that the catalogue calls secret', () => {
   test('goes to the store, belongs to the workload, and goes with it', async () => {
     const { skep, runtime } = await machine(ENCRYPTED);

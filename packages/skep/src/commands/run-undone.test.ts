@@ -51,6 +51,29 @@ test.each(WAYS)(
   },
 );
 
+test.each([
+  ['running', false],
+  ['stopped', false],
+  ['starting', false],
+  ['unhealthy', false],
+  ['error', true],
+  // A saved configuration alone is what a killed command left.
+  [undefined, true],
+] as const)('whether the name of one whose status is %s is free: %s', async (status, isFree) => {
+  const skep = await commandUnderTest({ supervisor: 'asked' });
+  await skep.output('run fake:1 --name a1');
+  await skep.output('stop a1');
+  const path = join(skep.places.statusesDir, 'a1.json');
+  if (status === undefined) await rm(path);
+  else await writeFile(path, JSON.stringify({ ...JSON.parse(await skep.read(path)), status, process_id: 0 }));
+  const { status: code, err } = await skep.run('run example/tools:2 --name a1');
+  expect({ code, taken: err.includes("name 'a1' already exists") }).toEqual({
+    code: isFree ? 0 : 1,
+    taken: !isFree,
+  });
+  expect(skep.runtime.specOf('a1')?.reference).toBe(isFree ? 'example/tools:2' : 'fake:1');
+});
+
 test.each(WAYS)('of two runs of one name at once one gets it (%s)', async (supervisor) => {
   const skep = await commandUnderTest({ supervisor });
   await skep.startSupervisor();

@@ -19,14 +19,12 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     kind: 'string',
     key: 'registry_api_url',
     brief: 'Catalogue that speaks the MCP Registry API v0.1',
-    excludes: ['registryUrl', 'localRegistryPath'],
   },
   {
     name: 'registryUrl',
     kind: 'string',
     key: 'registry_url',
     brief: 'Catalogue file at an address',
-    excludes: ['localRegistryPath'],
   },
   {
     name: 'localRegistryPath',

@@ -1,6 +1,6 @@
 import { chmod, mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test, afterEach, beforeEach } from 'vitest';
 import {
@@ -55,6 +55,10 @@ describe('--volume', () => {
     `volume://${'x'.repeat(65)}:/data`,
     'secret://cache:/data',
     's3://bucket/cache:/data',
+    'C:\\data',
+    'C:\\data:/x:rw',
+    'C:/data:/x:/y',
+    '/data:C:\\x',
   ])('refuses %j', (text) => {
     expect(() => parseVolume(text, '/')).toThrow(expect.objectContaining({ code: 'run/invalid-volume' }));
   });
@@ -83,8 +87,40 @@ describe('--volume', () => {
   });
 });
 
-test('a profile entry with one path means the same path inside', () => {
-  expect(parseMount('/srv/x', true, '/')).toEqual({ source: '/srv/x', target: '/srv/x', readOnly: true });
+describe('an entry of a profile', () => {
+  test.each([
+    ['/srv/x', { source: '/srv/x', target: '/srv/x' }],
+    ['/srv/x/../y/', { source: '/srv/y', target: '/srv/y' }],
+    ['xy:/data', { source: '/home/me/xy', target: '/data' }],
+    ['xy:data/./in', { source: '/home/me/xy', target: '/data/in' }],
+    // Where drives have letters it is absolute.
+    ['C:\\x y:/data', { source: resolve('/home/me', 'C:\\x y'), target: '/data' }],
+    ['C:/x:/data/', { source: resolve('/home/me', 'C:/x'), target: '/data' }],
+    ['volume://notes:/data', { volume: 'notes', target: '/data' }],
+  ])('%s', (text, mount) => {
+    expect(parseMount(text, true, '/home/me')).toEqual({ ...mount, readOnly: true });
+  });
+  test.each([
+    '',
+    ':/data',
+    '/data:',
+    '/a:/b:ro',
+    '/a:/b:/c',
+    'C:\\x',
+    'C:/x:/data:ro',
+    'C:/x:D:/data',
+    '/a;b:/c',
+    '/a&b:/c',
+    '/a|b:/c',
+    '/a`b:/c',
+    '/a:/$b',
+    '/a\0:/b',
+    's3://bucket:/data',
+  ])('refuses %j', (text) => {
+    expect(() => parseMount(text, true, '/')).toThrow(
+      expect.objectContaining({ code: 'run/invalid-volume' }),
+    );
+  });
 });
 
 let home: string;

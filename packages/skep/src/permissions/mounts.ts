@@ -103,7 +103,11 @@ function parseNamed(text: string, readOnly: boolean): NamedVolume {
 
 function splitSides(text: string): readonly [string, string] {
   const windows = WINDOWS.exec(text);
-  if (windows) return [windows[1] ?? '', windows[2] ?? windows[1] ?? ''];
+  if (windows) {
+    const [, host = '', inside = host] = windows;
+    if (inside !== host && inside.includes(':')) throw invalid(text, 'too many colons');
+    return [host, inside];
+  }
   const parts = text.split(':');
   if (parts.length > 2) throw invalid(text, 'too many colons');
   const [host = '', inside = host] = parts;

@@ -23,11 +23,33 @@ describe('--permission-profile', () => {
     ['network', true],
   ])('%s is built in', async (name, allowAll) => {
     const profile = await loadProfile(name, '/');
-    expect(profile.network?.outbound?.insecure_allow_all).toBe(allowAll);
+    expect(profile).toEqual({
+      name: allowAll ? 'network' : 'none',
+      network: { outbound: { insecure_allow_all: allowAll } },
+    });
   });
   test('a file is read and checked', async () => {
     const path = await file('p.json', '{"read":["/a"],"network":{"mode":"none"}}');
     expect(await loadProfile(path, '/')).toEqual({ read: ['/a'], network: { mode: 'none' } });
+  });
+  test('every member that a profile may have is read', async () => {
+    const whole = {
+      name: 'mine',
+      read: ['/a', '/b:/c', 'volume://notes:/n'],
+      write: ['/d:/e'],
+      privileged: true,
+      network: {
+        mode: 'bridge',
+        outbound: {
+          insecure_allow_all: false,
+          allow_host: ['x.example', '.y.example', '10.0.0.1'],
+          allow_port: [1, 443, 65_535],
+        },
+        inbound: { allow_host: ['a1', 'localhost'] },
+      },
+    };
+    expect(await loadProfile(await file('whole.json', JSON.stringify(whole)), '/')).toEqual(whole);
+    expect(await loadProfile(await file('empty.json', '{}'), '/')).toEqual({});
   });
   test('a file is found from the directory that is given, whatever its name looks like', async () => {
     await file('strict', '{"read":["/a"]}');
@@ -47,6 +69,14 @@ describe('--permission-profile', () => {
   });
   test.each([
     [{ network: { outbound: { allow_port: [0] } } }, 'network.outbound.allow_port.0'],
+    [{ network: { outbound: { allow_port: [65_536] } } }, 'network.outbound.allow_port.0'],
+    [{ network: { outbound: { allow_port: [1.5] } } }, 'network.outbound.allow_port.0'],
+    [{ network: { outbound: { insecure_allow_all: 1 } } }, 'network.outbound.insecure_allow_all'],
+    [{ network: { inbound: { allow_host: ['*'] } } }, 'network.inbound.allow_host.0'],
+    [{ network: { mode: 1 } }, 'network.mode'],
+    [{ name: 1 }, 'name'],
+    // That of before 1.0.
+    [{ network: { outbound: { allow_transport: ['tcp'] } } }, 'network.outbound'],
     [{ network: { outbound: { allow_host: ['a b'] } } }, 'network.outbound.allow_host.0'],
     [{ read: 'x' }, 'read'],
     [{ privileged: 'yes' }, 'privileged'],

@@ -104,6 +104,13 @@ export function sourcesEnv({ sources = {} }: RecipeOptions): readonly string[] {
   return all.length === 0 ? [] : [`ENV ${all.join(' ')}`];
 }
 
+/**
+ * The line of the final stage by which a server finds the programs that its package brought by their names, as it does in the
+ * sandbox: behind those of the base image (decision 0456).
+ */
+export const programsIn = (directory: string): string =>
+  `ENV PATH=\${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}:${directory}`;
+
 const run = (command: readonly string[]): string => `RUN ${JSON.stringify(command)}`;
 
 /** Package managers may need the certificate for the person's own packages; it is taken away again. */

@@ -1,4 +1,4 @@
-import type { Scheme } from './build-recipe.ts';
+import { programsIn, type Scheme } from './build-recipe.ts';
 import { chooseBin } from './choose-bin.ts';
 
 /** npm packages. The program is the one that package.json names. */
@@ -23,6 +23,7 @@ export const NPX: Scheme = {
     // The server's own, because some write beside their code.
     'COPY --chown=1000:1000 --from=builder /build /app',
     'ENV NODE_ENV=production HOME=/home/skep NODE_PATH=/app/node_modules',
+    programsIn('/app/node_modules/.bin'),
   ],
 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { buildRecipe, type RecipeOptions } from './build-recipe.ts';
+import { buildRecipe, type RecipeOptions, type Scheme } from './build-recipe.ts';
 import { chooseBin } from './choose-bin.ts';
 import { GO } from './go.ts';
 import { imageTag } from './image-tag.ts';
@@ -84,6 +84,128 @@ describe.each([
     );
   });
 });
+
+/** The lines of the recipe of a package without version, which nothing is said about, in both stages. */
+function stagesOf(scheme: Scheme, more: Partial<RecipeOptions> = {}) {
+  const plain = { name: 'server', baseImage: scheme.baseImage, addPackages: [], buildId: 'b', ...more };
+  const lines = (buildRecipe(scheme, plain).files['Dockerfile'] ?? '').split('\n');
+  const at = lines.findLastIndex((line) => line.startsWith('FROM '));
+  return { builder: lines.slice(0, at), final: lines.slice(at) };
+}
+
+/** Where the base image has its programs, also one that does not say. */
+const SYSTEM = '${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}';
+
+const installs = (...names: readonly string[]): string =>
+  `RUN ${JSON.stringify(['/bin/sh', '/skep/packages.sh', 'optional', ...names])}`;
+
+describe('what nobody has said otherwise', () => {
+  test.each<[Scheme, { readonly builder: readonly string[]; readonly final: readonly string[] }]>([
+    [
+      UVX,
+      {
+        builder: [
+          'FROM python:3.14-slim AS builder',
+          installs('ca-certificates', 'git'),
+          'ENV UV_TOOL_DIR=/opt/uv-tools UV_TOOL_BIN_DIR=/opt/uv-tools/bin UV_PYTHON_DOWNLOADS=never UV_NO_PROGRESS=1',
+          'RUN ["/bin/sh","/skep/fetch.sh","--","server"]',
+        ],
+        final: [
+          'FROM python:3.14-slim',
+          installs('ca-certificates', 'git'),
+          'COPY --from=builder /opt/uv-tools /opt/uv-tools',
+          `ENV PATH=${SYSTEM}:/opt/uv-tools/bin`,
+          'ENV HOME=/home/skep PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1',
+        ],
+      },
+    ],
+    [
+      NPX,
+      {
+        builder: [
+          'FROM node:24-alpine AS builder',
+          installs('git', 'ca-certificates'),
+          'WORKDIR /build',
+          expect.stringMatching(/^ENV NODE_ENV=production (?=.*audit=false)(?=.*fund=false)(?=.*progress=false)(?=.*update_notifier=false)(?=.*loglevel=error)/), // prettier-ignore
+          'RUN ["npm","install","--save-exact","--omit=dev","--","server"]',
+        ],
+        final: [
+          'FROM node:24-alpine',
+          installs('git', 'ca-certificates'),
+          'COPY --chown=1000:1000 --from=builder /build /app',
+          `ENV PATH=${SYSTEM}:/app/node_modules/.bin`,
+          'ENV NODE_ENV=production HOME=/home/skep NODE_PATH=/app/node_modules',
+        ],
+      },
+    ],
+    [
+      GO,
+      {
+        builder: [
+          'FROM golang:1.26-alpine AS builder',
+          installs('ca-certificates', 'git'),
+          expect.stringMatching(/^ENV CGO_ENABLED=0 GOOS=linux GO111MODULE=on /),
+          'RUN ["/bin/sh","/skep/fetch.sh","install","server@latest"]',
+        ],
+        final: ['FROM scratch', 'COPY --from=builder /app/root /'],
+      },
+    ],
+  ])('is what the builds of $name stand on', (scheme, stages) => {
+    const all = ['WORKDIR /app', 'USER 1000:1000', 'ENTRYPOINT ["/app/server/run"]', 'CMD []'];
+    expect(stagesOf(scheme)).toEqual({
+      builder: expect.arrayContaining([...stages.builder]),
+      final: expect.arrayContaining([...stages.final, ...all]),
+    });
+  });
+
+  test('takes requirements beside a Python package, each as an argument', () => {
+    expect(stagesOf(UVX, { version: '1.2', buildWith: ['mcp<2', 'x[y]'] }).builder).toContain(
+      'RUN ["/bin/sh","/skep/fetch.sh","--with","mcp<2","--with","x[y]","--","server==1.2"]',
+    );
+  });
+
+  test('trusts an authority before anything is fetched', () => {
+    for (const scheme of [UVX, NPX, GO]) {
+      const { builder } = stagesOf(scheme, { caCert: 'PEM' });
+      const places = [/"optional"/, /"trust"/, /^ENV SSL_CERT_FILE=/, /fetch\.sh|"npm"/].map((one) =>
+        builder.findIndex((line) => one.test(line)),
+      );
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      expect(places).not.toContain(-1);
+    }
+  });
+});
+
+test.each([
+  '',
+  '-x',
+  '--index-url=x',
+  'a;b',
+  'a$(id)',
+  'a`id`',
+  'a|b',
+  'a&b',
+  "a'b",
+  'a"b',
+  'a\nb',
+  'a@b',
+  'a/b',
+  '../a',
+  'a'.repeat(201),
+])('no requirement is %j', (requirement) => {
+  expect(() => stagesOf(UVX, { buildWith: ['mcp', requirement] })).toThrow(
+    expect.objectContaining({ code: 'runtime/invalid-workload' }),
+  );
+});
+
+test.each(['mcp', 'mcp<2', 'mcp>=1.2,!=1.3', 'mcp[cli]~=1.2', 'mcp ==1.*', 'a.b_c-d+e'])(
+  'a requirement may be %j',
+  (requirement) => {
+    expect(stagesOf(UVX, { buildWith: [requirement] }).builder).toContain(
+      `RUN ${JSON.stringify(['/bin/sh', '/skep/fetch.sh', '--with', requirement, '--', 'server'])}`,
+    );
+  },
+);
 
 test.each([
   ['npx', NPX],

@@ -1,4 +1,4 @@
-import { sourcesEnv, type Scheme } from './build-recipe.ts';
+import { programsIn, sourcesEnv, type Scheme } from './build-recipe.ts';
 
 /**
  * PyPI packages, by `uv tool install`. The program is the only script the package brings, or the one named like it.
@@ -22,6 +22,7 @@ export const UVX: Scheme = {
     'COPY --from=builder /opt/uv-tools /opt/uv-tools',
     'COPY --from=builder /app/server /app/server',
     'ENV HOME=/home/skep PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1',
+    programsIn('/opt/uv-tools/bin'),
   ],
 };
 

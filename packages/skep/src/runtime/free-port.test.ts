@@ -36,6 +36,18 @@ describe('the proxy port', () => {
       message: `requested proxy port ${port} is not available: another program listens there`,
     });
   });
+  // Elsewhere only the first address of loopback is there.
+  test.runIf(process.platform === 'linux')(
+    'is looked for on the host where it is to be, and on no other',
+    async () => {
+      const port = await occupy();
+      const request = { wanted: port, promised: async () => none, random: () => 1 };
+      expect(await choosePort({ ...request, host: '127.0.0.2' })).toBe(port);
+      await expect(choosePort({ ...request, host: '0.0.0.0' })).rejects.toMatchObject({
+        code: 'run/port-busy',
+      });
+    },
+  );
   test('a wanted port promised to another workload is an error', async () => {
     const request = {
       host: '127.0.0.1',

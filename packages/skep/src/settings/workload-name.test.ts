@@ -32,7 +32,11 @@ describe('names Skep generates', () => {
     ],
     ['go://github.com/u/r@v1.0.0', 'github-com-u-r-v1-0-0'],
     ['go://./my.project', 'my-project'],
+    ['go://../my.project', 'my-project'],
+    ['go://./cmd/server', 'cmd-server'],
     ['go://.', 'skep-container'],
+    ['go://..', 'skep-container'],
+    ['uvx://mcp-server-git@2025.1.14', 'mcp-server-git-2025-1-14'],
     ['uvx://pkg[extra]', 'pkg-extra'],
   ])('%s → %s', (reference, name) => {
     expect(nameOfPackage(reference)).toBe(name);
@@ -58,6 +62,19 @@ describe('names Skep generates', () => {
   });
   test('a catalogue name loses its dots and slashes', () => {
     expect(nameOfEntry('io.github.x/y')).toBe('io-github-x-y');
+  });
+  test.each([
+    ['../test', 'test'],
+    ['/etc/passwd', 'etc-passwd'],
+    ['test workload', 'test-workload'],
+    ['test; rm -rf /', 'test-rm--rf'],
+    ['a\0b', 'a-b'],
+    ['a..b', 'a-b'],
+    ['x'.repeat(150), 'x'.repeat(100)],
+    ['a', 'workload-a'],
+    ['', 'workload'],
+  ])('%j → %s', (text, name) => {
+    expect(toWorkloadName(text)).toBe(name);
   });
   test('any text becomes a valid name', () => {
     fc.assert(fc.property(anyText(), (text) => isWorkloadName(toWorkloadName(text))));

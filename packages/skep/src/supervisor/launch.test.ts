@@ -81,6 +81,27 @@ describe('an HTTP server in a network of its own', () => {
   });
 });
 
+describe('the proxy of a server forwards', () => {
+  const made = (labels: Readonly<Record<string, string>> = {}) =>
+    ({ name: 'web', state: 'running', reference: 'x', createdAt: new Date(0), labels }) as const;
+  const onHost = { permission_profile: { network: { mode: 'host' } } };
+  const published = { 'skep.host-port': '20001' };
+  test.each<readonly [config: object, labels: Readonly<Record<string, string>>, target: string | undefined]>([
+    [{ transport: 'stdio' }, {}, undefined],
+    // Its port of the machine is bound to loopback, and leads to its gateway where it has one.
+    [{}, published, 'http://127.0.0.1:20001/'],
+    [{ isolate_network: true }, published, 'http://127.0.0.1:20001/'],
+    [{ transport: 'sse' }, published, 'http://127.0.0.1:20001/'],
+    [{ target_host: 'db.example' }, published, 'http://127.0.0.1:20001/'],
+    // In the network of the machine its port is that of the machine.
+    [onHost, {}, 'http://127.0.0.1:3000/'],
+    [{ ...onHost, target_host: '10.0.0.5' }, {}, 'http://10.0.0.5:3000/'],
+    [{ ...onHost, target_host: '' }, {}, 'http://127.0.0.1:3000/'],
+  ])('of %j with %j to %s', (changes, labels, target) => {
+    expect(forwardTarget(http(3000, changes), made(labels))?.href).toBe(target);
+  });
+});
+
 function specOn(runtime: Pick<Runtime, 'reachesLoopback'>, config = http(3000)): WorkloadSpec {
   return toWorkloadSpec(config, { owner: 'me', runtime: { keepsSecrets: true, ...runtime } });
 }

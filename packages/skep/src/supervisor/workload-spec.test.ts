@@ -138,6 +138,22 @@ describe('labels', () => {
     });
   });
 
+  test.each([
+    [{}, { transport: 'stdio', port: '4001', 'network-isolation': 'false' }],
+    [HTTP, { transport: 'streamable-http', port: '4001', 'network-isolation': 'false' }],
+    [
+      { ...HTTP, transport: 'sse', port: 5000 },
+      { transport: 'sse', port: '5000' },
+    ],
+    [{ isolate_network: true }, { 'network-isolation': 'true' }],
+    [{ container_labels: { 'skep.name': 'x', 'skep.managed': 'false', 'skep.state': 'other' } }, {}],
+  ])('state facts about the workload of %j', (config, facts) => {
+    const all = { managed: 'true', name: 'a1', basename: 'a1', state: 'me', ...facts };
+    expect(specOf(config).labels).toMatchObject(
+      Object.fromEntries(Object.entries(all).map(([name, value]) => [`skep.${name}`, value])),
+    );
+  });
+
   test('change with everything that a container is made from, and with nothing else', () => {
     const plain = specOf({}).labels[SPEC_LABEL];
     for (const more of [

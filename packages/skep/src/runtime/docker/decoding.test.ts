@@ -96,8 +96,46 @@ describe('containerBody', () => {
     expect(options({ mounts: [], data: ['/data'] })).toMatchObject(withMounts);
   });
 
+  test.each([true, false])('has standard streams of its own over stdio alone: %s', (stdio) => {
+    expect(containerBody({ ...spec, stdio }, { podman: false })).toMatchObject({
+      Tty: false,
+      AttachStdin: stdio,
+      AttachStdout: stdio,
+      AttachStderr: stdio,
+      OpenStdin: stdio,
+    });
+  });
+
+  test('has all rights of the engine only where the profile says so', () => {
+    for (const privileged of [true, false]) {
+      expect(containerBody({ ...spec, privileged }, { podman: false })).toMatchObject({
+        HostConfig: { Privileged: privileged, CapDrop: ['ALL'] },
+      });
+    }
+  });
+
+  test('leaves a port of the machine that nobody named to the engine', () => {
+    const ports = [{ hostIp: '127.0.0.1', hostPort: 0, containerPort: 80 }];
+    expect(containerBody({ ...spec, ports }, { podman: false })).toMatchObject({
+      HostConfig: { PortBindings: { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '0' }] } },
+    });
+  });
+
+  test('covers mounts with what hides a part of them, after them', () => {
+    const overlays = [{ source: '/empty', target: '/dst/.env', readOnly: true }];
+    expect(containerBody({ ...spec, overlays }, { podman: false })).toMatchObject({
+      HostConfig: {
+        Mounts: [
+          { Type: 'bind', Source: '/src', Target: '/dst', ReadOnly: true },
+          { Type: 'bind', Source: '/empty', Target: '/dst/.env', ReadOnly: true },
+        ],
+      },
+    });
+  });
+
   test('passes arguments, environment, mounts and ports on', () => {
     expect(containerBody(spec, { podman: false })).toMatchObject({
+      Image: 'image:1',
       Cmd: ['--x', 'a b'],
       Env: ['A=b=c'],
       ExposedPorts: { '80/tcp': {} },

@@ -37,7 +37,11 @@ describe('to have an image', () => {
     });
     await prepare(engine, 'team/image');
     expect(engine.asked[1]?.query).toEqual({ fromImage: 'team/image', tag: 'latest' });
-    expect(engine.told).toEqual(['Pulling team/image', 'Pulling from team/image']);
+    expect(engine.told).toEqual([
+      'Pulling team/image',
+      'Pulling from team/image',
+      'Successfully pulled team/image',
+    ]);
   });
 
   test('signs in with what the environment says of that registry', async () => {
@@ -53,6 +57,41 @@ describe('to have an image', () => {
     expect(JSON.parse(login)).toMatchObject({ username: 'me', password: 'hunter2' });
     expect(engine.told.join('\n')).not.toContain('hunter2');
   });
+
+  const DIGEST = `sha256:${'a'.repeat(64)}`;
+  // What is asked of the engine where it has the image, and where it has not.
+  test.each([
+    ['team/image', 'pulls', 'pulls', { fromImage: 'team/image', tag: 'latest' }],
+    ['team/image:latest', 'pulls', 'pulls', { fromImage: 'team/image', tag: 'latest' }],
+    ['team/image:1.2', 'takes', 'pulls', { fromImage: 'team/image', tag: '1.2' }],
+    [`team/image@${DIGEST}`, 'takes', 'pulls', { fromImage: 'team/image', tag: DIGEST }],
+    [`team/image:latest@${DIGEST}`, 'takes', 'pulls', { fromImage: 'team/image', tag: DIGEST }],
+  ])('%s: one that is there it %s, one that is not it %s', async (reference, ifThere, ifNot, query) => {
+    const there = { body: image('i') };
+    for (const [how, answers] of [
+      [ifThere, there],
+      [ifNot, [{ status: 404 }, there]],
+    ] as const) {
+      const engine = await scriptedEngine({
+        [`GET /images/${reference}/json`]: answers,
+        'POST /images/create': { lines: [] },
+      });
+      expect(await prepare(engine, reference)).toMatchObject({ reference });
+      const pulls = engine.asked.filter(({ what }) => what === 'POST /images/create');
+      expect(pulls.map((one) => one.query)).toEqual(how === 'pulls' ? [query] : []);
+    }
+  });
+
+  test.each(['team/image', 'team/image:latest', 'team/image:1.2', `team/image@${DIGEST}`])(
+    '%s is an error where it is neither there nor to be had',
+    async (reference) => {
+      const engine = await scriptedEngine({ 'POST /images/create': { lines: [{ error: 'denied' }] } });
+      await expect(prepare(engine, reference)).rejects.toMatchObject({
+        code: 'runtime/image-not-found',
+        message: `image not found in registry: "${reference}" (denied)`,
+      });
+    },
+  );
 
   test('asks for a moving tag each time, and falls back on the copy that is there', async () => {
     const engine = await scriptedEngine({

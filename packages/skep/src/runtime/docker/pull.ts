@@ -37,6 +37,7 @@ export async function ensureImage(client: EngineClient, request: PullRequest): P
   }
   const pulled = await findImage(client, request.reference, request.signal);
   if (!pulled) throw notFound(request.reference, 'the engine pulled it and does not have it');
+  request.report.step(`Successfully pulled ${request.reference}`);
   return pulled;
 }
 

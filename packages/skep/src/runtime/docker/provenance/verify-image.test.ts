@@ -240,6 +240,20 @@ describe('an image is not verified', () => {
     await expect(verify({ localDigest })).rejects.toThrow(why);
   });
 
+  test.each([
+    ['a bundle of more than 10 MiB', 10 * 1024 * 1024, '10485760'],
+    ['a signature of more than 1 MiB', 1024 * 1024, '1048576'],
+  ])('whose registry has %s', async (what, most, why) => {
+    const large = Buffer.alloc(most + 1, ' ');
+    const layer = await signing.simple(digest, WHO);
+    const bundle = await signing.statement(digest, WHO);
+    if (what.includes('bundle')) registry.refers(digest, bundle);
+    else registry.signed(digest, [layer]);
+    const bytes = what.includes('bundle') ? Buffer.from(JSON.stringify(bundle)) : layer.payload;
+    registry.lies.set(registry.blob(bytes).digest, large);
+    await expect(verify()).rejects.toThrow(why);
+  });
+
   test('whose registry lists more signatures than anybody makes', async () => {
     const other = registry.image('2');
     const about = await signing.simple(other, WHO);
@@ -307,7 +321,7 @@ test('GitHub’s own instance, which logs nothing in public, is believed by its 
 
 describe('what is in doubt and runs all the same', () => {
   /** What an engine prepares of the image, where it has a copy of that digest or none. */
-  async function prepared(reference: string, copy?: string) {
+  async function prepared(reference: string, copy?: string, how: object = {}) {
     const [repository = ''] = reference.split(/:1$/);
     const there = { body: { Id: 'x', Config: {}, RepoDigests: [`${repository}@${copy ?? ''}`] } };
     const pulled = [reference, ...[digest, copy].map((one) => `${reference}@${one ?? ''}`)];
@@ -321,7 +335,7 @@ describe('what is in doubt and runs all the same', () => {
     const { signal } = new AbortController();
     return runtime.prepare({
       source: { kind: 'image', reference },
-      verification: { expected: EXPECTED, required: false, trustedRoot },
+      verification: { expected: EXPECTED, required: false, trustedRoot, ...how },
       addPackages: [],
       report,
       signal,
@@ -335,6 +349,19 @@ describe('what is in doubt and runs all the same', () => {
     const copy = registry.image('2');
     expect(await prepared(reference, copy)).toMatchObject({ reference: `${reference}@${copy}`, doubt });
   });
+
+  test.each([
+    ['nobody signed it', {}, 'the image is not signed'],
+    ['somebody else signed it', { expected: { ...EXPECTED, runner_environment: 'x' } }, 'image provenance does not match'],
+    ['the root of trust cannot be read', { trustedRoot: '/nowhere/root.json' }, 'does not exist'],
+    ['its Sigstore is none that is known', { expected: { ...EXPECTED, sigstore_url: 'x.invalid' }, trustedRoot: undefined }, 'x.invalid'],
+  ])('is refused where it has to be verified: %s', async (what, how, why) => {
+    if (what.includes('else')) registry.signed(digest, [await signing.simple(digest, WHO)]);
+    const reference = `${registry.host}/team/notes:1`;
+    const said = expect.stringContaining(why) as string;
+    expect(await prepared(reference, digest, how)).toMatchObject({ doubt: said });
+    await expect(prepared(reference, digest, { ...how, required: true })).rejects.toMatchObject({ message: said });
+  }); // prettier-ignore
 
   test('is what its tag means where nobody says more', async () => {
     await registry[Symbol.asyncDispose]();
