@@ -173,8 +173,11 @@ describe.each<[RuntimeKind, typeof engineThere]>([
   test.skipIf(missing)(
     title(`network: an abort in the middle leaves nothing on ${kind}`, there, npmThere),
     async () => {
-      const prepare = prepareFor('@modelcontextprotocol/server-everything', AbortSignal.timeout(2500));
+      const leaving = new AbortController();
+      const timer = setTimeout(() => leaving.abort(), 2_500);
+      const prepare = prepareFor('@modelcontextprotocol/server-everything', leaving.signal);
       await expect(prepare()).rejects.toMatchObject({ code: 'runtime/aborted' });
+      clearTimeout(timer);
       if (kind === 'docker') await expect.poll(engineLeftovers, { timeout: 10_000 }).toEqual([]);
       else expect(sandboxLeftovers(directories.dataDir, directories.cacheDir)).toEqual([]);
     },

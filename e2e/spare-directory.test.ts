@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -13,7 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { detectRuntime } from '@skep/cli/runtime/detect.ts';
 import { findProgram } from '@skep/cli/runtime/find-program.ts';
@@ -154,7 +156,11 @@ describe.skipIf(needed.some((one) => !one.available))(
       await run(spec('first'));
       await runtime.makeSpare?.();
       const keeper = keeperAhead();
-      const was = inode(ahead()[0] ?? '');
+      const [made = ''] = ahead();
+      const was = inode(made);
+      // As long as it is open no other file gets its number.
+      const held = openSync(path.join(dataDir, 'sandbox', made), 'r');
+      onTestFinished(() => closeSync(held));
       // With all of its session.
       process.kill(-keeper, 'SIGKILL');
       await expect.poll(() => existsSync(`/proc/${keeper}`)).toBe(false);
