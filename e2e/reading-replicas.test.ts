@@ -1,11 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AUDIENCE, startIdentityProvider, type IdentityProvider } from './fixtures/identity-provider.ts';
 import { redisServer, type RedisServer } from './fixtures/redis-server.ts';
 import { begunAt, goingOn, post, Replica, statusOf } from './fixtures/replica.ts';
-import { sessionServer, type SessionServer } from './fixtures/session-server.ts';
+import { expectChangeHeard, sessionServer, type SessionServer } from './fixtures/session-server.ts';
 import { component, title } from './require.ts';
 
 // Two packed proxies with a tool list, policies and an audit log, before one server with sessions; Redis is all they share.
@@ -99,16 +98,9 @@ describe.skipIf(!redis.available)(title('two replicas of a proxy that reads mess
     const session = await begunAt(a, { token: ann });
     for (const { url } of [a, b, a]) {
       const client = await goingOn(url, session, ann);
-      let heard = 0;
-      client.setNotificationHandler(ToolListChangedNotificationSchema, () => void (heard += 1));
       // Official clients open their stream by this.
       await client.notification({ method: 'notifications/initialized' });
-      await expect
-        .poll(() => {
-          server.changeTools();
-          return heard;
-        }, LONG)
-        .toBeGreaterThan(0);
+      await expectChangeHeard(client, server);
       await client.close();
     }
   }, 120_000);

@@ -29,7 +29,7 @@ function warningOf(demand: Exclude<Demand, { kind: 'sign-in' }>, url: string): s
     return `Warning: cannot tell whether ${host} wants a sign-in: ${demand.reason}`;
   if (demand.kind === 'none') return undefined;
   const schemes = demand.schemes.join(' or ');
-  return `Warning: ${host} asks for ${schemes} authentication, and nobody signs in to that; keep the header with skep secret set NAME and give it with --remote-forward-headers-secret Authorization=NAME`;
+  return `Warning: ${host} asks for ${schemes} authentication, which no sign-in gives; keep the header with skep secret set NAME, and run it with --remote-forward-headers-secret Authorization=NAME`;
 }
 
 /**
