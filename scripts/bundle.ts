@@ -162,7 +162,7 @@ const CHUNKS = [
   },
   {
     name: 'docker',
-    test: /\/runtime\/docker\/(?!build|docker-ignore|local-context|package-release|prepare-package|python-index|run-build|secret-|sweep)/,
+    test: /\/runtime\/docker\/(?!build|docker-ignore|local-context|package-release|prepare-package|provenance|python-index|run-build|secret-|sweep)/,
   },
   // What starts a server, but not what fetches one.
   {

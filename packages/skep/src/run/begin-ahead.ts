@@ -3,7 +3,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { noteData } from '../supervisor/kept-data.ts';
-import { launch } from '../supervisor/launch.ts';
+import { launchAhead } from '../supervisor/launch.ts';
 import { overlaysOf } from '../supervisor/overlays.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import { openStatusRecord } from '../supervisor/state.ts';
@@ -37,7 +37,7 @@ export async function beginAhead(
     const left = (): Promise<void> => noted.then(() => leave(config.name, context));
     signal.addEventListener('abort', () => void left().catch(() => {}), { signal: begun.signal });
     await noteData(config, runtime, { places, owner });
-    await launch(config, {
+    await launchAhead(config, {
       runtime,
       owner,
       random,

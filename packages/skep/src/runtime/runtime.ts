@@ -273,6 +273,11 @@ export interface Runtime {
    * what is waited for.
    */
   start(name: string, secretEnv?: WorkloadSpec['secretEnv'], tell?: (line: string) => void): Promise<void>;
+  /**
+   * True where several processes may ask for the start of a workload at once: it starts once, and each hears how that ended.
+   * Absent where only one may.
+   */
+  readonly sharesStart?: (spec: Pick<WorkloadSpec, 'isolation'>) => boolean;
   /** To a created or running workload; `runtime/not-running` when it has exited (start it again first). */
   attach(name: string): Promise<Attachment>;
   /** Resolves with the exit status; at once when it is already over. */

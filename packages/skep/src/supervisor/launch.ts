@@ -19,7 +19,7 @@ export interface LaunchOptions {
   /** See `ownerOf`. */
   readonly owner: string;
   readonly random: (min: number, max: number) => number;
-  /** Whoever asks has made and started it a moment ago: it is taken over as it runs, and counts as made by this start. */
+  /** Whoever asks has made it a moment ago (`launchAhead`): it is taken over as it is, and counts as made by this start. */
   readonly begun?: boolean;
   /** Somebody asked for a start: then what the image's name means now counts, not what was made from it once. */
   readonly renew?: boolean;
@@ -51,29 +51,9 @@ export const GRACE_MS = 10_000;
  * Fails with `policy/start-blocked`, with nothing made.
  */
 export async function launch(config: RunConfig, options: LaunchOptions): Promise<Launched> {
-  const { runtime, owner } = options;
-  await checkStart(options.policy, config);
-  const left = await inspectOwn(config.name, options);
-  const mounts = profileMounts(config.permission_profile, '/');
-  await checkMountSources(config.name, mounts, config.mount_sources ?? {});
-  const secrets = await options.secrets();
-  const hostPort = await hostPortFor(config, left, options);
-  const port = hostPort === undefined ? {} : { hostPort };
-  const overlays = await options.overlays(config);
-  const { learns = false } = options;
-  const insteadOfRoot = await otherUserOf(config, mounts);
-  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, learns, insteadOfRoot, ...port });
-  if (options.begun && left?.state === 'running' && isMadeFrom(left, spec))
-    return { observed: left, made: true };
-  const made = left === undefined;
-  const reusable = !made && (await isReusable(left, spec, options));
-  if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
-  await checkTargetPort(config);
-  await options.noted;
-  if (made) await runtime.create(spec);
-  else if (!reusable && !(await runtime.replace(spec))) {
-    options.tell?.({ kind: 'warning', text: lostFiles(config.name) });
-  }
+  const { runtime } = options;
+  const { spec, made, reusable, runs } = await make(config, options);
+  if (runs) return { observed: runs, made };
   let started = false;
   try {
     await begin(spec, reusable, options);
@@ -88,6 +68,61 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,
   });
+}
+
+/**
+ * As `launch`, for whoever then has another process take it over, with `begun`. Where the runtime lets both ask for its
+ * start, that goes on when this resolves: what it fails with, the other one hears too (decision 0462).
+ */
+export async function launchAhead(config: RunConfig, options: LaunchOptions): Promise<void> {
+  const { runtime } = options;
+  const { spec, made, reusable } = await make(config, options);
+  try {
+    const starting = begin(spec, reusable, options);
+    if (runtime.sharesStart?.(spec)) starting.catch(() => {});
+    else await starting;
+  } catch (error) {
+    if (made) await runtime.remove(config.name);
+    throw error;
+  }
+}
+
+interface Made {
+  readonly spec: WorkloadSpec;
+  /** See `Launched`. */
+  readonly made: boolean;
+  /** It was there, and may hold what the server has written. */
+  readonly reusable: boolean;
+  /** It was begun for this start, and runs. */
+  readonly runs?: Observed;
+}
+
+/** All but its start. On failure nothing that was made stays. */
+async function make(config: RunConfig, options: LaunchOptions): Promise<Made> {
+  const { runtime, owner } = options;
+  await checkStart(options.policy, config);
+  const left = await inspectOwn(config.name, options);
+  const mounts = profileMounts(config.permission_profile, '/');
+  await checkMountSources(config.name, mounts, config.mount_sources ?? {});
+  const secrets = await options.secrets();
+  const hostPort = await hostPortFor(config, left, options);
+  const port = hostPort === undefined ? {} : { hostPort };
+  const overlays = await options.overlays(config);
+  const { learns = false } = options;
+  const insteadOfRoot = await otherUserOf(config, mounts);
+  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, learns, insteadOfRoot, ...port });
+  if (options.begun && left && left.state !== 'exited' && isMadeFrom(left, spec))
+    return { spec, made: true, reusable: false, ...(left.state === 'running' && { runs: left }) };
+  const made = left === undefined;
+  const reusable = !made && (await isReusable(left, spec, options));
+  if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
+  await checkTargetPort(config);
+  await options.noted;
+  if (made) await runtime.create(spec);
+  else if (!reusable && !(await runtime.replace(spec))) {
+    options.tell?.({ kind: 'warning', text: lostFiles(config.name) });
+  }
+  return { spec, made, reusable };
 }
 
 /** What the runtime has left and cannot start any more is made anew: better without the server's files than not at all. */

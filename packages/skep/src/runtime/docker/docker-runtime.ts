@@ -54,6 +54,7 @@ import {
   networkAhead,
   removeNetwork,
   removeNetworks,
+  type MadeNetwork,
   type NetworkMaker,
 } from './network/workload-networks.ts';
 import type { ObservedImage } from './observed.ts';
@@ -78,9 +79,9 @@ export class DockerRuntime implements Runtime {
   readonly #environment: RuntimeEnvironment;
   readonly #maker: NetworkMaker & GatewayMaker;
   /** What the engine said of itself when it was last asked who it is. */
-  #described: unknown;
-  /** Workloads for which this object has made a network already. */
-  readonly #madeAhead = new Set<string>();
+  #described: Promise<unknown> | undefined;
+  /** Networks that this object has made ahead, by their workload. */
+  readonly #madeAhead = new Map<string, Pick<MadeNetwork, 'id' | 'name'>>();
   /** A workload has a network of its own, as the next one may have. */
   #gaveNetwork = false;
 
@@ -92,8 +93,7 @@ export class DockerRuntime implements Runtime {
   }
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
-    const { body } = await this.#client.ask('describe itself', { path: '/info', signal });
-    this.#described = body;
+    const body = await this.#describe(signal);
     const { podman } = await this.#client.about(signal);
     return engineInfo(body, {
       endpoint: this.#client.endpoint,
@@ -136,9 +136,18 @@ export class DockerRuntime implements Runtime {
 
   /** It takes an engine ten milliseconds to say. Fails with `runtime/engine-unreachable` for one that is silent. */
   async #description(): Promise<unknown> {
-    const request = { path: '/info', signal: AbortSignal.timeout(DESCRIBE_MS) };
-    this.#described ??= (await this.#client.ask('describe itself', request)).body;
-    return this.#described;
+    return this.#described ?? this.#describe(AbortSignal.timeout(DESCRIBE_MS));
+  }
+
+  async #describe(signal: AbortSignal): Promise<unknown> {
+    const asked = this.#client.ask('describe itself', { path: '/info', signal }).then(({ body }) => body);
+    this.#described = asked;
+    try {
+      return await asked;
+    } catch (error) {
+      if (this.#described === asked) this.#described = undefined;
+      throw error;
+    }
   }
 
   async #verified(reference: string, request: PrepareRequest): Promise<Chosen> {
@@ -258,8 +267,7 @@ export class DockerRuntime implements Runtime {
     const labelled = spec.labels[OWNER_LABEL] ?? '';
     const wanted = { name: spec.name, owner: labelled };
     const spare = spares && labelled === owner ? await takeSpare(this.#client, spares) : undefined;
-    const mayBeAhead = labelled === owner && (spares !== undefined || this.#madeAhead.delete(spec.name));
-    const ahead = spare ?? (mayBeAhead ? await networkAhead(this.#client, wanted) : undefined);
+    const ahead = spare ?? (labelled === owner ? await this.#takeAhead(wanted) : undefined);
     return ahead ?? makeNetwork(this.#maker, { ...wanted, kind: 'outward' });
   }
 
@@ -267,9 +275,16 @@ export class DockerRuntime implements Runtime {
   async makeAhead(name: string): Promise<() => Promise<void>> {
     if ((await this.#client.about()).podman) return async () => {};
     const { owner } = this.#environment;
-    const { id } = await makeNetwork(this.#maker, { name, owner, kind: 'outward' });
-    this.#madeAhead.add(name);
-    return () => removeNetwork(this.#client, id);
+    const made = await makeNetwork(this.#maker, { name, owner, kind: 'outward' });
+    this.#madeAhead.set(name, made);
+    return () => removeNetwork(this.#client, made.id);
+  }
+
+  /** What this object has made ahead, or the process that has woken this one. */
+  async #takeAhead(wanted: { readonly name: string; readonly owner: string }) {
+    const own = this.#madeAhead.get(wanted.name);
+    this.#madeAhead.delete(wanted.name);
+    return own ?? (this.#environment.spares && networkAhead(this.#client, wanted));
   }
 
   async makeSpare(): Promise<void> {
@@ -308,6 +323,11 @@ export class DockerRuntime implements Runtime {
     const gone = isolated ? undefined : goneNetwork(answer);
     if (gone !== undefined && (await replaceGoneNetwork(this.#maker, name, gone))) answer = await begin();
     if (answer.status >= 400) throw startFailure(name, answer);
+  }
+
+  /** An engine starts a container once, and answers whoever asks meanwhile when that is done; its gateway is ours to start. */
+  sharesStart({ isolation }: Pick<WorkloadSpec, 'isolation'>): boolean {
+    return isolation === undefined;
   }
 
   async attach(name: string): Promise<Attachment> {
