@@ -11,6 +11,7 @@ import { onTestFinished } from 'vitest';
 import type { Context } from './cli/context.ts';
 import { SKEP } from './commands.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
+import type { Spares } from './runtime/spares.ts';
 import { MemoryRuntime } from './runtime/doubles/memory-runtime.ts';
 import { idle } from './runtime/doubles/program.ts';
 import { runForCommand } from './commands/run-for-command.ts';
@@ -75,6 +76,7 @@ export interface Situation {
   readonly leaves?: boolean;
   /** The supervisor that was started before the command was. */
   readonly woken?: Woken;
+  readonly spares?: Spares;
   /** Told of what the command prints on stdout, as it does. */
   readonly onOut?: (text: string) => void;
 }
@@ -242,6 +244,7 @@ export class CommandUnderTest {
     const asking = answers !== undefined || agrees !== undefined || leaves === true;
     return {
       ...(situation.woken && { woken: situation.woken }),
+      ...(situation.spares && { spares: situation.spares }),
       env: { HOME: this.home, PATH: '/bin', ...this.#machine.env, ...situation.env },
       home: this.home,
       cwd: situation.cwd ?? this.cwd,

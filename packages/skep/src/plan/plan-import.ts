@@ -80,6 +80,8 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   await checkTrust(imported, { ...request, lifts: liftsIsolation(imported, app) }, around);
   const elsewhere = imported.remote_url;
   const { runtime, info } = await around.connect(elsewhere === undefined ? undefined : NOWHERE_HERE);
+  if (elsewhere === undefined && imported.isolate_network !== true && networkOf(imported) === 'bridge')
+    around.makeAhead?.(runtime);
   const settings = mergeSettings(runSettings, [
     request.settings,
     settingsOfFile({ path, text, document }),
@@ -99,8 +101,6 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     runtime,
     foreground,
     settings,
-    ownNetwork:
-      elsewhere === undefined && imported.isolate_network !== true && networkOf(imported) === 'bridge',
     rename: 'give it another "name" in the file',
     host: imported.host,
     secrets,

@@ -69,7 +69,6 @@ export async function planRemote(asked: AskedRemote, around: Surroundings): Prom
     runtime,
     settings,
     foreground: values.foreground,
-    ownNetwork: false,
     rename: 'choose another --name',
     host: inputs.host,
     secrets: kept,

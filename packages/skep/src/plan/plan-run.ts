@@ -11,7 +11,6 @@ import { outgoingAuthSettings } from '../settings/authentication.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { packageReference } from '../protocol/reference.ts';
 import type { Wanted } from '../supervisor/policy.ts';
-import { networkOf } from '../supervisor/workload-spec.ts';
 import { planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
@@ -51,7 +50,8 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     checkIsolation(wanted, isolation.on, isolation.hint);
   }
   handOverByCatalogue(target, config, around);
-  const { resolved, connected } = await lookUp(target, { request, config }, around);
+  const ahead = !isolation.on && mayGetNetwork(request, inputs);
+  const { resolved, connected } = await lookUp(target, { request, config, ahead }, around);
   if ('url' in resolved) {
     const { planRemote } = await import('./plan-remote.ts');
     const trusting = { ...inputs, caBundle: inputs.caBundle ?? (await ownBundle(config)) };
@@ -91,7 +91,6 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     settings,
     foreground: values.foreground || values.learn,
     ...(learning && { learning }),
-    ownNetwork: !isolation.on && networkOf({ permission_profile: profile }) === 'bridge',
     rename: 'choose another --name',
     host: inputs.host,
     secrets,
@@ -106,15 +105,24 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   };
 }
 
+/** As far as can be told before it is known what is run. */
+function mayGetNetwork({ values }: RunRequest, { profile }: AskedRun['inputs']): boolean {
+  const mode = values.network ?? profile?.network?.mode ?? '';
+  return mode === '' || mode === 'bridge' || mode === 'default';
+}
+
 /** The runtime is connected to while a catalogue is asked; a server elsewhere does without. */
 async function lookUp(
   target: Target,
-  { request, config }: Pick<AskedRun, 'request' | 'config'>,
+  { request, config, ahead }: Pick<AskedRun, 'request' | 'config'> & { readonly ahead: boolean },
   around: Surroundings,
 ) {
   const { program, signal, ask } = around;
   const connecting = target.kind === 'remote' ? undefined : around.connect();
-  connecting?.catch(() => {});
+  connecting?.then(
+    ({ runtime }) => ahead && around.makeAhead?.(runtime),
+    () => {},
+  );
   const connected = (): ReturnType<Surroundings['connect']> => connecting ?? around.connect();
   const resolved = await resolveTarget(target, {
     openCatalog: () => openCatalog({ config, around }),

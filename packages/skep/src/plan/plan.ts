@@ -40,8 +40,6 @@ export interface NewWorkload extends Decided {
   /** Present with `--learn`. */
   readonly learning?: Learning;
   readonly runtime: Runtime;
-  /** A network of its own will be made for it, that leads out. */
-  readonly ownNetwork: boolean;
   /** How the person gives it another name. */
   readonly rename: string;
   /** IP address the proxy listens on, without brackets. */
@@ -134,4 +132,6 @@ export interface Surroundings {
   readonly connect: (
     reference?: RuntimeReference,
   ) => Promise<{ readonly runtime: Runtime; readonly info: Promise<RuntimeInfo> }>;
+  /** Set while the supervisor comes up: begins with what a workload with a network of its own will need (decision 0303). */
+  readonly makeAhead?: (runtime: Runtime) => void;
 }

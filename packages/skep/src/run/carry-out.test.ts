@@ -3,6 +3,7 @@ import { acquireLock } from '@skep/core/files/lock.ts';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import { Spares } from '../runtime/spares.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
 import { readStatus } from '../supervisor/state.ts';
@@ -116,11 +117,13 @@ describe('while the supervisor that a run has started comes up', () => {
   const begin = async (line: string, isWoken = true, comesUp = true) => {
     const made: string[] = [];
     const started: string[] = [];
+    const spares = new Spares();
     const runtime = Object.assign(new MemoryRuntime({ 'fake:1': idle, fake: idle }), {
-      makeAhead: async (name: string) => {
-        made.push(name);
-        return async () => void made.push(`without ${name}`);
-      },
+      makeAhead: () =>
+        spares.make('engine', async () => {
+          made.push('a network');
+          return { id: 'n1', name: 'n1', remove: async () => void made.push('none') };
+        }),
     });
     const start = runtime.start.bind(runtime);
     runtime.start = async (name) => {
@@ -136,18 +139,20 @@ describe('while the supervisor that a run has started comes up', () => {
       word: Promise.resolve({ up: true } as const),
       over: comesUp ? new Promise<void>(() => {}) : Promise.resolve(),
     };
-    const { status } = await skep.run(line, isWoken ? { woken: { spawned, lock } } : {});
+    const woken = { begin: () => spawned, lock };
+    const { status } = await skep.run(line, isWoken ? { woken, spares } : { spares });
     return { status, made, started, left: await runtime.list(), places: skep.places };
   };
 
-  test('what its start begins with is made, once it is decided and its name is free', async () => {
-    expect(await begin('run fake:1 --name a1')).toMatchObject({ status: 0, made: ['a1'] });
-  });
-
-  test('is taken back where the run fails before it is started', async () => {
-    const { status, made } = await begin('run missing:1 --name a1');
-    expect({ status, made }).toEqual({ status: 1, made: ['a1', 'without a1'] });
-  });
+  test.each([
+    ['a run that has another one', 'run fake:1 --name a1', 0],
+    ['a run that fails', 'run missing:1 --name a1', 1],
+  ])(
+    'what its start begins with is made before that is planned, and taken back by %s',
+    async (_, line, status) => {
+      expect(await begin(line)).toMatchObject({ status, made: ['a network', 'none'] });
+    },
+  );
 
   test.each([
     ['a supervisor is up', 'run fake:1 --name a1', false],

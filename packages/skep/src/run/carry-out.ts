@@ -64,7 +64,6 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   });
   await holding(claimed, name, work, async () => {
     const [kept, keeper] = [await dataText(context.places, name), await readKeeper(context.places, name)];
-    const ahead = makeAhead(plan, work);
     const { config, secrets } = await make(plan, work);
     // What is said stays, and the line of the progress does not.
     progress.end();
@@ -75,7 +74,6 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
         `${printable(isOther ? foreignData(name, kept, keeper) : `${name} finds what it kept in ${kept}`)}\n`,
       );
     }
-    await ahead;
     // From here on whoever launches it removes all of it, where it cannot be used.
     work.undo = [];
     const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;
@@ -92,18 +90,6 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   });
 }
 
-/**
- * Begins with what takes an engine a tenth of a start, while the supervisor that this command has started comes up
- * (decision 0303). Never rejects: what could not be made ahead is made, or refused, when the workload is created.
- */
-async function makeAhead({ name, runtime, ownNetwork, foreground }: NewWorkload, work: Work): Promise<void> {
-  const { woken, inside } = work.context;
-  if (woken === undefined || inside || foreground || !ownNetwork) return;
-  const making = runtime.makeAhead?.(name).catch(() => undefined);
-  work.undo = [...work.undo, async () => (await making)?.()];
-  await making;
-}
-
 /** Anybody may publish a server under a short name, and it would read what another of that name has kept. */
 function foreignData(name: string, kept: string, keeper: string): string {
   return `Warning: ${name} finds what another server, ${keeper}, kept in ${kept}; skep rm --data ${name} removes it`;
@@ -117,9 +103,14 @@ function groupOf({ settings }: NewWorkload): string {
 
 /** What a command of this context plans with; what is new runs on the kind of runtime that the person named. */
 export function surroundingsOf(context: Context, kind?: string): Surroundings {
-  const { signal } = context;
+  const { signal, woken } = context;
   const named = kind === undefined ? undefined : { kind };
-  return { ...context, connect: (reference = named) => beginRuntime(context, { reference, signal }) };
+  return {
+    ...context,
+    connect: (reference = named) => beginRuntime(context, { reference, signal }),
+    // What could not be made ahead is made, or refused, when the workload is created.
+    ...(woken && { makeAhead: (runtime: Runtime) => void runtime.makeAhead?.().catch(() => {}) }),
+  };
 }
 
 /** Says in one line each what the person might take for granted about a workload and is not so. */

@@ -2,6 +2,7 @@ import { unlessHeld } from '@skep/core/files/lock.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
+import { Spares } from '../runtime/spares.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import {
   readEndpoint,
@@ -32,7 +33,7 @@ export async function runThroughSupervisor(
   const connection = await connect(context).catch(() => undefined);
   if (connection) return (await runOver(connection, argv, context)) ? undefined : context;
   const woken = await wakeEarly(argv, context);
-  return woken ? { ...context, woken } : context;
+  return woken ? { ...context, woken, spares: new Spares() } : context;
 }
 
 /** False, with nothing made, where the command has to do it itself. */

@@ -252,12 +252,9 @@ export interface Runtime {
   holdsData(name: string, owner: string, volumes?: readonly string[]): Promise<boolean>;
   /** Removes what they kept, when no workload of that name is left, and these volumes, when none uses them. Idempotent. */
   removeData(name: string, owner: string, volumes?: readonly string[]): Promise<void>;
-  /**
-   * Makes what the start of a workload of that name will begin with, while nobody can start it yet: `create` in another
-   * process finds it. `remove` takes it with the workload, what this answers with takes it alone. Idempotent.
-   */
-  readonly makeAhead?: (name: string) => Promise<() => Promise<void>>;
-  /** Makes ahead what takes long to make for another workload like those that this very object has created. */
+  /** Makes ahead, into the environment's `spares`, what takes long to make for the workload that will be created. */
+  readonly makeAhead?: () => Promise<void>;
+  /** As `makeAhead`, for another workload like those that this very object has created. */
   readonly makeSpare?: () => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
   create(spec: WorkloadSpec): Promise<void>;

@@ -157,7 +157,7 @@ export class SupervisorClient {
     const found =
       (await this.#reachAble(signal)) ??
       // What was started before this client was is there no more when it had to wait too long.
-      (await (woken && this.#arrival(woken.spawned, signal).finally(() => woken.lock.release())));
+      (await (woken && this.#arrival(woken.begin(), signal).finally(() => woken.lock.release())));
     if (found) return found;
     await ensureOwn(places, uid);
     // Of many commands at once one starts it, the others wait and find it.

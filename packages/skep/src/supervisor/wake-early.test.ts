@@ -30,9 +30,10 @@ beforeEach(async () => {
   begun = [];
 });
 afterEach(async () => {
-  for (const { spawned } of begun) {
+  for (const { begin } of begun) {
+    const { over } = begin();
     await writeFile(join(home, 'node.gate'), UP);
-    await spawned.over;
+    await over;
   }
   await rm(home, { recursive: true });
 });
@@ -62,10 +63,27 @@ test('a run finds none, and one comes up while the rest of the command is loaded
   await listening();
   const woken = await wake('everything', '--name', 'a', '--', '--foreground', '-h');
   expect(woken).toBeDefined();
+  const spawned = woken?.begin();
   await writeFile(join(home, 'node.gate'), UP);
   begun = [];
-  expect(await woken?.spawned.word).toEqual({ up: true });
-  await woken?.spawned.over;
+  expect(await spawned?.word).toEqual({ up: true });
+  await spawned?.over;
+});
+
+test.each(['npx://a', 'https://a.example/mcp'])('for %s it begins to come up at once', async (what) => {
+  const woken = await wake(what);
+  // It waits to be told what to say, and nobody has asked for it.
+  await writeFile(join(home, 'node.gate'), UP);
+  begun = [];
+  await woken?.begin().over;
+});
+
+test('it begins to come up soon though nobody asks for it, so that no other command waits', async () => {
+  await wake('some/image:1');
+  await writeFile(join(home, 'node.gate'), UP);
+  begun = [];
+  const lock = await acquireLock(startLock(where), { waitMs: 10_000, what: 'the start' });
+  lock.release();
 });
 
 test.each([
@@ -90,9 +108,9 @@ test('of many commands at once one starts it, and no other does until it is up',
   const all = await Promise.all(Array.from({ length: 8 }, () => wake('x')));
   expect(all.filter((one) => one !== undefined)).toHaveLength(1);
   expect(await wake('x')).toBeUndefined();
-  const [first] = begun.splice(0);
+  const spawned = begun.splice(0)[0]?.begin();
   await writeFile(join(home, 'node.gate'), UP);
-  await first?.spawned.over;
+  await spawned?.over;
   const lock = await acquireLock(startLock(where), { waitMs: 0, what: 'the start' });
   lock.release();
 });

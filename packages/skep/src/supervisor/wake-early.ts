@@ -9,10 +9,14 @@ import { spawnSupervisor, type SpawnedSupervisor, type SpawnOptions } from './sp
 
 /** A supervisor that begins to come up. */
 export interface Woken {
-  readonly spawned: SpawnedSupervisor;
+  /** Starts it, unless that is done already. */
+  readonly begin: () => SpawnedSupervisor;
   /** Keeps other commands from starting one too; let go as soon as this one is up, or has failed. */
   readonly lock: Lock;
 }
+
+/** Nobody may wait for the lock longer than a person notices because a command asks something before it begins. */
+const BEGIN_MS = 150;
 
 export interface WakeOptions extends SpawnOptions {
   readonly places: Places;
@@ -25,7 +29,8 @@ export const startLock = (places: Places): string => join(places.locksDir, 'supe
 
 /**
  * Starts a supervisor when the arguments of `skep run` are such that it will need one and there is none, before the program
- * for it is loaded and anything is planned. Undefined where there is nothing to start, or where something is in the way,
+ * for it is loaded and anything is planned; for what may run in an engine, when that is asked for, because until then it
+ * would only take a processor from what asks (decision 0462). Undefined where there is nothing to start, or where something is in the way,
  * which the client finds and tells. Never rejects.
  */
 export async function wakeEarly(argv: readonly string[], options: WakeOptions): Promise<Woken | undefined> {
@@ -39,9 +44,9 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
     await ensureOwn(places, uid);
     const lock = await acquireLock(startLock(places), { waitMs: 0, what: 'starting the supervisor' });
     try {
-      const spawned = await spawnSupervisor(options);
-      void spawned.word.finally(() => lock.release());
-      return { spawned, lock };
+      const begin = beginner(options, lock);
+      if (!mayNeedEngine(argv)) begin();
+      return { begin, lock };
     } catch (error) {
       lock.release();
       throw error;
@@ -50,6 +55,33 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
     return undefined;
   }
 }
+
+function beginner(options: SpawnOptions, lock: Lock): () => SpawnedSupervisor {
+  let spawned: SpawnedSupervisor | undefined;
+  const begin = (): SpawnedSupervisor => {
+    clearTimeout(late);
+    return (spawned ??= begun(spawnSupervisor(options), lock));
+  };
+  const late = setTimeout(begin, BEGIN_MS).unref();
+  return begin;
+}
+
+/** What cannot be started is one that ended without a word: the client starts another, and tells why that fails. */
+function begun(starting: Promise<SpawnedSupervisor>, lock: Lock): SpawnedSupervisor {
+  const word = starting.then(
+    (spawned) => spawned.word,
+    () => undefined,
+  );
+  const over = starting.then(
+    (spawned) => spawned.over,
+    () => {},
+  );
+  void word.finally(() => lock.release());
+  return { word, over };
+}
+
+/** An image or a name, that is, and not a package or a server elsewhere, which say so themselves. */
+const mayNeedEngine = (argv: readonly string[]): boolean => !argv.some((word) => /^[a-z]+:\/\//i.test(word));
 
 /** Looks at no more than it must: what it takes for a run may fail, and what it does not see needs a moment longer. */
 function needsSupervisor(argv: readonly string[]): boolean {

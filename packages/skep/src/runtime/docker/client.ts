@@ -205,7 +205,7 @@ export class EngineClient {
 }
 
 /** A connection for each request: a unix socket costs nothing to open, and a kept one would keep the program alive. */
-function connectionTo(endpoint: Endpoint): RequestOptions {
+function connectionTo(endpoint: Endpoint): RequestOptions & { readonly servername?: string } {
   // Node would look whether the header names an address, with expressions that take milliseconds to compile.
   if (endpoint.kind === 'unix') return { agent: false, socketPath: endpoint.path, servername: '' };
   const { host, port, secure } = endpoint;

@@ -51,10 +51,8 @@ import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.
 import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
 import {
   makeNetwork,
-  networkAhead,
   removeNetwork,
   removeNetworks,
-  type MadeNetwork,
   type NetworkMaker,
 } from './network/workload-networks.ts';
 import type { ObservedImage } from './observed.ts';
@@ -80,8 +78,6 @@ export class DockerRuntime implements Runtime {
   readonly #maker: NetworkMaker & GatewayMaker;
   /** What the engine said of itself when it was last asked who it is. */
   #described: Promise<unknown> | undefined;
-  /** Networks that this object has made ahead, by their workload. */
-  readonly #madeAhead = new Map<string, Pick<MadeNetwork, 'id' | 'name'>>();
   /** A workload has a network of its own, as the next one may have. */
   #gaveNetwork = false;
 
@@ -265,31 +261,17 @@ export class DockerRuntime implements Runtime {
     this.#gaveNetwork = true;
     const { spares, owner } = this.#environment;
     const labelled = spec.labels[OWNER_LABEL] ?? '';
-    const wanted = { name: spec.name, owner: labelled };
     const spare = spares && labelled === owner ? await takeSpare(this.#client, spares) : undefined;
-    const ahead = spare ?? (labelled === owner ? await this.#takeAhead(wanted) : undefined);
-    return ahead ?? makeNetwork(this.#maker, { ...wanted, kind: 'outward' });
+    return spare ?? makeNetwork(this.#maker, { name: spec.name, owner: labelled, kind: 'outward' });
   }
 
-  /** Not on Podman, which makes networks when containers start. */
-  async makeAhead(name: string): Promise<() => Promise<void>> {
-    if ((await this.#client.about()).podman) return async () => {};
-    const { owner } = this.#environment;
-    const made = await makeNetwork(this.#maker, { name, owner, kind: 'outward' });
-    this.#madeAhead.set(name, made);
-    return () => removeNetwork(this.#client, made.id);
-  }
-
-  /** What this object has made ahead, or the process that has woken this one. */
-  async #takeAhead(wanted: { readonly name: string; readonly owner: string }) {
-    const own = this.#madeAhead.get(wanted.name);
-    this.#madeAhead.delete(wanted.name);
-    return own ?? (this.#environment.spares && networkAhead(this.#client, wanted));
+  async makeAhead(): Promise<void> {
+    const { spares, owner } = this.#environment;
+    if (spares) await makeSpare(this.#maker, spares, owner);
   }
 
   async makeSpare(): Promise<void> {
-    const { spares, owner } = this.#environment;
-    if (spares && this.#gaveNetwork) await makeSpare(this.#maker, spares, owner);
+    if (this.#gaveNetwork) await this.makeAhead();
   }
 
   /** A container cannot change its image, and what was written inside goes with it. */

@@ -22,8 +22,14 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
   const { client } = maker;
   if ((await client.about()).podman) return;
   await spares.make(endpointText(client.endpoint), async (maybeLeft) => {
-    if (maybeLeft) await removeSpares(client, owner, spares.isOut);
-    const { id, name } = await makeNetwork(maker, { owner, kind: 'outward' });
+    const [{ id, name }, left] = await Promise.all([
+      makeNetwork(maker, { owner, kind: 'outward' }),
+      maybeLeft ? sparesOf(client, owner) : [],
+    ]);
+    await removeUnused(
+      client,
+      left.filter((one) => one !== id && !spares.isOut(one)),
+    );
     return { id, name, remove: () => removeNetwork(client, id) };
   });
 }
@@ -70,19 +76,25 @@ export async function unnamedNetworks(
 
 const networksShape = listOf(members({ Id: text, Labels: orEmpty(recordOf(text), {}) }));
 
-/** Removes the networks of `owner` that were made ahead and that no container refers to, but those to `keep`. Idempotent. */
-export async function removeSpares(
-  client: EngineClient,
-  owner: string,
-  keep: (id: string) => boolean = () => false,
-): Promise<void> {
+/** Removes the networks of `owner` that were made ahead and that no container refers to. Idempotent. */
+export async function removeSpares(client: EngineClient, owner: string): Promise<void> {
+  await removeUnused(client, await sparesOf(client, owner));
+}
+
+/** Ids of the networks of `owner` that were made ahead, used or not. */
+async function sparesOf(client: EngineClient, owner: string): Promise<readonly string[]> {
   const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
   const { body } = await client.ask('list networks', { path: '/networks', filters });
-  for (const { Id, Labels } of readAnswer(networksShape, body)) {
-    const isSpare =
-      Labels[OWNER_LABEL] === owner &&
-      Labels[NAME_LABEL] === undefined &&
-      Labels[NETWORK_LABEL] !== undefined;
-    if (isSpare && !keep(Id) && !(await isReferredTo(client, Id))) await removeNetwork(client, Id);
-  }
+  return readAnswer(networksShape, body)
+    .filter(
+      ({ Labels }) =>
+        Labels[OWNER_LABEL] === owner &&
+        Labels[NAME_LABEL] === undefined &&
+        Labels[NETWORK_LABEL] !== undefined,
+    )
+    .map(({ Id }) => Id);
+}
+
+async function removeUnused(client: EngineClient, ids: readonly string[]): Promise<void> {
+  for (const id of ids) if (!(await isReferredTo(client, id))) await removeNetwork(client, id);
 }

@@ -153,18 +153,6 @@ export async function networksOf(
   return observedNetworks(body).filter(({ labels }) => labels[NAME_LABEL] === workload);
 }
 
-/** What was made ahead of a workload by its name: its outward network, on which nothing is; undefined where there is none. */
-export async function networkAhead(
-  client: EngineClient,
-  { name, owner }: { readonly name: string; readonly owner: string },
-): Promise<Pick<ObservedNetwork, 'id' | 'name'> | undefined> {
-  for (const { id, name: called, labels } of await networksOf(client, name)) {
-    const isOurs = labels[OWNER_LABEL] === owner && labels[NETWORK_LABEL] === 'outward';
-    if (isOurs && !(await isReferredTo(client, id))) return { id, name: called };
-  }
-  return undefined;
-}
-
 /**
  * Removes the networks of a workload that no container uses any more, those of `owner` alone where that is said, and
  * `other`, which names none. Idempotent.
