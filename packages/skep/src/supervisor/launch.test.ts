@@ -1,12 +1,12 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import { STUCK } from '../runtime/stuck.ts';
 import type { StartEvent } from './protocol.ts';
-import { forwardTarget, launch } from './launch.ts';
+import { forwardTarget, launch, launchAhead } from './launch.ts';
 import { toWorkloadSpec } from './workload-spec.ts';
 
 let busy: Server;
@@ -62,6 +62,67 @@ test('a server that cannot be looked at after its start does not run on', async 
   const runtime = new Blind();
   await expect(launch(http(port), launching(runtime))).rejects.toThrow('no engine');
   expect(await runtime.inspect('web')).toBeUndefined();
+});
+
+describe('what is begun for another process that takes it over', () => {
+  /** Like an engine: whoever asks waits for the one start. */
+  class Engine extends MemoryRuntime {
+    readonly sharesStart?: () => boolean;
+    asked = 0;
+    readonly #started = Promise.withResolvers<void>();
+    constructor(shares: boolean) {
+      super();
+      if (shares) this.sharesStart = () => true;
+    }
+    override async start(name: string): Promise<void> {
+      this.asked += 1;
+      await this.#started.promise;
+      return super.start(name);
+    }
+    answer(): void {
+      this.#started.resolve();
+    }
+    fail(why: Error): void {
+      this.#started.reject(why);
+    }
+  }
+
+  test('is handed over while it starts, made once, and counts as made by who takes it', async () => {
+    const runtime = new Engine(true);
+    await launchAhead(http(port), launching(runtime));
+    expect((await runtime.inspect('web'))?.state).toBe('created');
+    const taken = launch(http(port), { ...launching(runtime), begun: true });
+    await vi.waitFor(() => expect(runtime.asked).toBe(2));
+    runtime.answer();
+    expect(await taken).toMatchObject({ made: true, observed: { state: 'running' } });
+  });
+
+  test('is heard of by who takes it, where it does not start, and nothing of it stays', async () => {
+    const runtime = new Engine(true);
+    await launchAhead(http(port), launching(runtime));
+    const taken = launch(http(port), { ...launching(runtime), begun: true });
+    runtime.fail(new SkepError('runtime/start-failed', { message: 'no such program' }));
+    await expect(taken).rejects.toThrow('no such program');
+    expect(await runtime.inspect('web')).toBeUndefined();
+  });
+
+  test('is handed over when it has started, where only one may ask for that', async () => {
+    const runtime = new Engine(false);
+    const ahead = launchAhead(http(port), launching(runtime));
+    await vi.waitFor(() => expect(runtime.asked).toBe(1));
+    runtime.answer();
+    await ahead;
+    const { made } = await launch(http(port), { ...launching(runtime), begun: true });
+    expect([made, runtime.asked]).toEqual([true, 1]);
+  });
+
+  test('is made anew where another description made it', async () => {
+    const runtime = new Engine(true);
+    await launchAhead(http(port), launching(runtime));
+    runtime.answer();
+    const { made } = await launch(http(port + 1), { ...launching(runtime), begun: true });
+    expect(made).toBe(false);
+  });
 });
 
 describe('an HTTP server in a network of its own', () => {
