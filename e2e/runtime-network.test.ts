@@ -241,8 +241,15 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
 
   test('is made ahead by a supervisor that hosts containers; what a killed one leaves goes, and nothing stays', async () => {
     const user = openUser({ SKEP_DOCKER_SOCKET: own.socket, SKEP_RUNTIME: 'docker' });
-    const ahead = async (): Promise<readonly string[]> =>
-      (await networks()).map(({ Name }) => Name).filter((name) => name.startsWith('skep-spare-'));
+    const ahead = async (): Promise<readonly string[]> => {
+      const spares = (await networks()).filter(({ Name }) => Name.startsWith('skep-spare-'));
+      const isUsed = async ({ Id }: { readonly Id: string }): Promise<boolean> => {
+        const { text } = await engine('GET', `/networks/${Id}`);
+        return Object.keys((JSON.parse(text) as { Containers?: object }).Containers ?? {}).length > 0;
+      };
+      const used = await Promise.all(spares.map(isUsed));
+      return spares.filter((_, at) => used[at] !== true).map(({ Name }) => Name);
+    };
     const run = async (name: string): Promise<void> =>
       expect(await user.skep(['run', reference, '--name', name, '--no-check'])).toMatchObject({ code: 0 });
     try {
