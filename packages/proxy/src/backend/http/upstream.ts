@@ -1,5 +1,4 @@
 import {
-  Agent as HttpAgent,
   request as httpRequest,
   type ClientRequest,
   type IncomingMessage,
@@ -14,6 +13,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { HttpBackend } from '../backend.ts';
 import { endWith } from './end-with.ts';
+import { KeptConnections } from './kept-connections.ts';
 
 /** A connection that idles longer may be ended by its server just as the next request is sent. */
 const IDLE_MS = 4_000;
@@ -61,7 +61,7 @@ export class Upstream {
   /** What its person gave, by names in lower case. */
   readonly #own: Record<string, string> = Object.create(null);
   readonly #closing = new AbortController();
-  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
+  readonly #agents: { readonly http: KeptConnections; readonly https: HttpsAgent };
 
   readonly #clock: Pick<Clock, 'sleep'>;
   readonly #heard: (status: number) => void;
@@ -83,7 +83,7 @@ export class Upstream {
     const guard = remote && !remote.allowPrivate ? { lookup: guardedLookup() } : {};
     const trusted = remote?.ca === undefined ? {} : { ca: trustedWith(remote.ca) };
     this.#agents = {
-      http: new HttpAgent({ ...pool, ...guard }),
+      http: new KeptConnections({ ...pool, ...guard }),
       https: new HttpsAgent({ ...pool, ...guard, ...trusted, minVersion: 'TLSv1.2' }),
     };
     // One whose request was left before it was connected is free only then.
@@ -239,8 +239,8 @@ export class Upstream {
   close(): void {
     this.#closing.abort(new SkepError('proxy/shutting-down'));
     void this.#remote?.token?.close();
-    for (const { freeSockets } of Object.values(this.#agents))
-      for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
+    this.#agents.http.endIdle();
+    for (const socket of Object.values(this.#agents.https.freeSockets).flat()) socket?.destroy();
   }
 
   #request(
