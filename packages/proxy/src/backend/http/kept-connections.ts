@@ -64,8 +64,8 @@ export class KeptConnections extends Agent {
     const kept = this.#kept.get(socket) ?? this.#meet(socket, place);
     const isAnswered = socket._httpMessage?.res?.complete === true;
     const isWanted = isAnswered && socket.writable && kept.idle.length < this.#max;
-    // Node's own looks at what the server allows, and sets the timeout.
-    if (!isWanted || !this.keepSocketAlive(socket)) {
+    // Node's own looks at what the server allows, which no types say, and sets the timeout.
+    if (!isWanted || !(this.keepSocketAlive(socket) as unknown)) {
       socket.destroy();
       return;
     }

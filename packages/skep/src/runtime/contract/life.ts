@@ -25,25 +25,6 @@ export function lifeContract(bench: ContractBench): void {
       expect(exited).toMatchObject({ state: 'exited', exitCode: 143 });
     });
 
-    test('starts once where several ask for that at once, as far as it says so', async ({ skip }) => {
-      const wanted = bench.spec();
-      if (bench.runtime.sharesStart?.(wanted) !== true) skip('only one may ask for it');
-      await bench.runtime.create(wanted);
-      const [, , started] = await Promise.all([
-        bench.runtime.start(wanted.name),
-        bench.runtime.start(wanted.name),
-        // Whoever looks meanwhile sees it before or after.
-        bench.runtime.inspect(wanted.name),
-      ]);
-      expect(['created', 'running']).toContain(started?.state);
-      const probe = new ProbeCaller(await bench.runtime.attach(wanted.name));
-      expect(await probe.call('probe/echo', { turn: 1 })).toEqual({ turn: 1 });
-      const before = await bench.runtime.inspect(wanted.name);
-      await bench.runtime.start(wanted.name);
-      expect(await bench.runtime.inspect(wanted.name)).toEqual(before);
-      probe.close();
-    });
-
     test('starts again after it ended', async () => {
       const { name, probe } = await bench.running();
       await bench.runtime.stop(name, 3000);
