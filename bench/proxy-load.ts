@@ -128,7 +128,6 @@ async function relay(...[report]: Parameters<Bench>): Promise<void> {
     ),
     unit: 'ratio',
     floor: 0.8,
-    notYet: true,
   });
 }
 
