@@ -108,7 +108,12 @@ async function wrongWith(
   if (on === 'docker' && running.filter((part) => part.what === 'container').length !== (isolated ? 2 : 1))
     lacks.push(`${name} has not the containers that it needs`);
   if (on === 'docker' && parts.filter((part) => part.what === 'network').length !== (isolated ? 2 : 1))
-    lacks.push(`${name} has not the networks that it needs`);
+    lacks.push(
+      `${name} has not the networks that it needs: ${parts
+        .filter((part) => part.what === 'network')
+        .map((part) => part.called)
+        .join(' ')}`,
+    );
   if (on === 'sandbox' && !processes.some((one) => one.holds.includes('gate')))
     lacks.push(`${name} has no way to its network`);
   const servers = processes.filter((one) => one.isServer);
