@@ -132,6 +132,6 @@ export interface Surroundings {
   readonly connect: (
     reference?: RuntimeReference,
   ) => Promise<{ readonly runtime: Runtime; readonly info: Promise<RuntimeInfo> }>;
-  /** Set while the supervisor comes up: begins with what a workload with a network of its own will need (decision 0303). */
+  /** Set while the supervisor comes up: begins with what a workload with a network of its own will need (decision 0462). */
   readonly makeAhead?: (runtime: Runtime) => void;
 }

@@ -116,6 +116,22 @@ describe('what is begun for another process that takes it over', () => {
     expect([made, runtime.asked]).toEqual([true, 1]);
   });
 
+  test('is handed over when it has started, where it was there before and may have to be made anew', async () => {
+    const before = new Engine(true);
+    before.answer();
+    await launch(http(port), launching(before));
+    await before.stop('web');
+    const again = Promise.withResolvers<void>();
+    before.start = () => again.promise;
+    let isOver = false;
+    const ahead = launchAhead(http(port), launching(before)).then(() => (isOver = true));
+    // Whatever is done without the engine is done by then.
+    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
+    expect(isOver).toBe(false);
+    again.resolve();
+    await ahead;
+  });
+
   test('is made anew where another description made it', async () => {
     const runtime = new Engine(true);
     await launchAhead(http(port), launching(runtime));

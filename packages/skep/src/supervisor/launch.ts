@@ -79,7 +79,8 @@ export async function launchAhead(config: RunConfig, options: LaunchOptions): Pr
   const { spec, made, reusable } = await make(config, options);
   try {
     const starting = begin(spec, reusable, options);
-    if (runtime.sharesStart?.(spec)) starting.catch(() => {});
+    // What was there before may have to be made anew to start, which only one may do.
+    if (made && runtime.sharesStart?.(spec)) starting.catch(() => {});
     else await starting;
   } catch (error) {
     if (made) await runtime.remove(config.name);
