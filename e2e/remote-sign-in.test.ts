@@ -260,7 +260,8 @@ describe('a server that clients sign in to with a client that registers itself',
     const refused = await initialize(url);
     expect(refused.headers.get('www-authenticate')).toBeNull();
     expect(await refused.text()).toContain(`not signed in to the server: skep auth login ${NAME}`);
-    expect(await status()).toBe('unauthenticated');
+    // It is written down behind the answer; a busy disk takes its time.
+    await expect.poll(status, { timeout: 20_000 }).toBe('unauthenticated');
     expect((await user.skep(['status', NAME])).stdout).toContain(`skep auth login ${NAME}`);
     expect((await user.skep(['auth', 'status', NAME])).stdout).toContain('ended');
     expect(opened()).toBe(1);
@@ -299,7 +300,7 @@ describe('a server that clients sign in to with a client that registers itself',
     expect(out.code, out.stderr).toBe(0);
     expect(idp.requests.filter((line) => line === 'POST /token/revocation').length).toBeGreaterThan(0);
     expect((await initialize(url)).status).toBe(503);
-    expect(await status()).toBe('unauthenticated');
+    await expect.poll(status, { timeout: 20_000 }).toBe('unauthenticated');
     expect((await user.skep(['auth', 'logout', NAME])).stdout).toContain('Nobody was signed in');
     await user.skep(['stop', NAME]);
     const started = await user.skep(['start', NAME], { env: { BROWSER: browser.program } });
