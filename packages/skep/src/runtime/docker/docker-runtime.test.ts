@@ -93,7 +93,7 @@ describe('to create a workload', () => {
       'POST /containers/create': { status: 201 },
     });
     await engine.runtime.create({ ...BRIDGE, labels: { 'skep.state': 'somebody' } });
-    expect(engine.calls()).toEqual(['POST /networks/create', 'POST /containers/create']);
+    expect(engine.calls()).toEqual(['POST /networks/create', 'GET /networks', 'POST /containers/create']);
     expect(engine.asked[0]?.body).toMatchObject({
       Name: 'skep-a1',
       Internal: false,
@@ -107,7 +107,7 @@ describe('to create a workload', () => {
         'skep.network': 'outward',
       },
     });
-    expect(engine.asked[1]?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
+    expect(engine.asked[2]?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
   });
 
   describe('after another one', () => {
@@ -241,7 +241,7 @@ describe('to create a workload', () => {
     Id: 'n0',
     Name: 'skep-a1',
     Created: '2026-01-01T00:00:00Z',
-    Labels: { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': '' },
+    Labels: { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': '', 'skep.network': 'outward' },
     ...more,
   });
   const TAKEN = { status: 409, body: refusal('network with name skep-a1 already exists') };
@@ -259,9 +259,26 @@ describe('to create a workload', () => {
     expect(engine.asked.at(-1)?.body).toMatchObject({ NetworkingConfig: { EndpointsConfig: { n1: {} } } });
   });
 
+  test('removes one that the engine went on making for a program that was killed, and no other', async () => {
+    const labels = { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': '' };
+    const internal = leftover({ Id: 'n2', Labels: { ...labels, 'skep.network': 'internal' } });
+    const used = leftover({ Id: 'n3' });
+    const engine = await scriptedEngine({
+      'POST /networks/create': made('n1'),
+      'GET /networks': { body: [leftover(), leftover({ Id: 'n1' }), internal, used] },
+      'GET /containers/json': ({ query }) => ({
+        body: query['filters']?.includes('n3') ? [{ Id: 'c1' }] : [],
+      }),
+      'DELETE /networks/n0': { status: 204 },
+      'POST /containers/create': { status: 201 },
+    });
+    await engine.runtime.create(BRIDGE);
+    expect(engine.calls().filter((what) => what.startsWith('DELETE'))).toEqual(['DELETE /networks/n0']);
+  });
+
   test.each([
     ['of somebody else', [leftover({ Labels: null })], []],
-    ['of another user', [leftover({ Labels: { 'skep.name': 'a1', 'skep.state': 'other' } })], []],
+    ['of another user', [leftover({ Labels: { 'skep.name': 'a1', 'skep.state': 'other', 'skep.network': 'outward' } })], []], // prettier-ignore
     ['that a container is on', [leftover()], [{ Id: 'c1' }]],
   ])('calls it otherwise where the name belongs to one %s', async (_, networks, containers) => {
     const engine = await scriptedEngine({

@@ -47,7 +47,7 @@ export interface EngineOptions {
   readonly spares?: Spares;
 }
 
-/** A runtime on an engine that answers as scripted, has no gateway else, and answers 404 to everything else; it ends with the test. */
+/** A runtime on an engine that answers as scripted, has no network and no gateway else, and answers 404 to everything else; it ends with the test. */
 export async function scriptedEngine(
   script: Readonly<Record<string, Script>>,
   { env = {}, podman = false, spares }: EngineOptions = {},
@@ -124,8 +124,10 @@ async function readAsked(request: IncomingMessage): Promise<Asked> {
 }
 
 function next(script: Script | undefined, question: Asked, turns: Map<string, number>): Scripted {
-  // Unless a script has them, there are no gateways.
-  if (script === undefined && question.query['filters']?.includes('auxiliary-workload')) return { body: [] };
+  // Unless a script has them, there are no networks and no gateways.
+  const { what, query } = question;
+  if (script === undefined && (what === 'GET /networks' || query['filters']?.includes('auxiliary-workload')))
+    return { body: [] };
   if (script === undefined) return { status: 404, body: { message: `no such thing: ${question.what}` } };
   if (typeof script === 'function') return script(question);
   if (!isSeveral(script)) return script;

@@ -80,13 +80,17 @@ async function makeIn(
   for (let left = MAX_NAMES_TRIED; ; left -= 1) {
     const body = networkBody({ wish, name, subnet, podman });
     const answer = await client.call({ method: 'POST', path: '/networks/create', body });
-    if (answer.status === 201) return { id: readAnswer(createdShape, answer.body).Id, name, subnet };
+    if (answer.status === 201) {
+      const id = readAnswer(createdShape, answer.body).Id;
+      await removeLeftovers(client, wish, id);
+      return { id, name, subnet };
+    }
     const message = engineMessage(answer.body);
     const taken = answer.status === 409 || /already exists/i.test(message);
     if (!taken && /overlap|already used/i.test(message)) return undefined;
     if (!taken || left === 1)
       throw refused(attempt(wish), answer, wish.kind === 'internal' ? NO_MACVLAN : undefined);
-    if (!(await removeLeftovers(client, wish, name))) name = `${name}-${randomId().slice(-8)}`;
+    if (!(await removeLeftovers(client, wish))) name = `${name}-${randomId().slice(-8)}`;
   }
 }
 
@@ -176,11 +180,16 @@ export async function removeNetwork(client: EngineClient, id: string): Promise<v
   await client.ask(`remove network "${id}"`, request, 403, 404, 409);
 }
 
-/** True where something was removed; what a container refers to, running or not, stays. */
-async function removeLeftovers(client: EngineClient, wish: NetworkWish, name: string): Promise<boolean> {
+/**
+ * Removes what is left of earlier attempts to make this network, but `made`. True where something was removed; what a
+ * container refers to, running or not, stays. An engine goes on with what it was asked by a program that was killed, and
+ * before version 25 a network of the same name may come of that while another is made.
+ */
+async function removeLeftovers(client: EngineClient, wish: NetworkWish, made?: string): Promise<boolean> {
   if (wish.name === undefined) return false;
   const ours = (await networksOf(client, wish.name)).filter(
-    (one) => one.name === name && one.labels[OWNER_LABEL] === wish.owner,
+    ({ id, labels }) =>
+      id !== made && labels[OWNER_LABEL] === wish.owner && labels[NETWORK_LABEL] === wish.kind,
   );
   let removed = false;
   for (const { id } of ours) {
