@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import { places, type Places } from '@skep/core/files/places.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ensureOwn, refuseForeign, whyNotPrivate } from './private-directory.ts';
@@ -30,6 +31,13 @@ describe('the directory of the supervisor', () => {
     await chmod(where.supervisorDir, mode);
     await ensureOwn(where, uid);
     expect(await modeOf(where.supervisorDir)).toBe(0o700);
+  });
+
+  test('is made again where a supervisor that ends takes it along', async () => {
+    for (let round = 0; round < 200; round += 1) {
+      await Promise.all([ensureOwn(where, uid), removeEmpty(where.supervisorDir)]);
+      await removeEmpty(where.supervisorDir);
+    }
   });
 
   test('is refused where something else stands in its place', async () => {

@@ -1,7 +1,7 @@
 import { lstatSync, statSync } from 'node:fs';
 import { chmod, lstat } from 'node:fs/promises';
 import type { Places } from '@skep/core/files/places.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { makeDirectory } from '@skep/core/files/make-directory.ts';
 import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -29,7 +29,9 @@ export async function ensureOwn(
       throw untrusted(directory, `it cannot be made: ${reason}`, hint);
     }
   }
-  const found = await lstat(directory);
+  const found = await ifThere(lstat(directory));
+  // A supervisor that has just ended took it along.
+  if (found === undefined) return ensureOwn(places, uid);
   if (!found.isDirectory()) throw untrusted(directory, 'it is not a directory');
   if (uid === undefined) return;
   if (found.uid !== uid) throw untrusted(directory, 'it belongs to another user');

@@ -99,9 +99,10 @@ export async function dataMounts({ environment, spec, home, user }: DataOwner): 
 async function sharedMounts({ environment, spec, home, user }: DataOwner): Promise<readonly Mount[]> {
   const mounts = sharedDirectories(environment, spec);
   if (mounts.length === 0) return [];
-  await ensureDirectory(sharedDirectory(environment), user ? 0 : (await lstat(home)).uid);
+  const { uid: ofHome } = await lstat(home);
   // From here on a removal sees by the description of this workload that it has them.
   await settlingVolumes(environment, true, async () => {
+    await ensureDirectory(sharedDirectory(environment), user ? 0 : ofHome);
     for (const { source } of mounts) {
       const { uid, mode } = await ensureDirectory(source);
       // New, or made by a start that was killed before this.

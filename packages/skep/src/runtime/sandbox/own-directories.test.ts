@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { scratchDirectory } from './own-directories.ts';
+import { removeWhole, scratchDirectory } from './own-directories.ts';
 
 test('removes what a killed command left, and nothing that one is still making', async () => {
   const parent = await mkdtemp(path.join(tmpdir(), 'skep-scratch-'));
@@ -21,5 +21,25 @@ test('removes what a killed command left, and nothing that one is still making',
     expect((await readdir(parent)).toSorted()).toEqual([...left, 'npm-x@1.0.0-0123456789ab'].toSorted());
   } finally {
     await rm(parent, { recursive: true });
+  }
+});
+
+test('makes one while what was last below the same parent is removed, and the parent with it', async () => {
+  const parent = path.join(await mkdtemp(path.join(tmpdir(), 'skep-scratch-')), 'sandbox');
+  let count = 0;
+  const environment = { randomId: () => String((count += 1)) } as RuntimeEnvironment;
+  try {
+    for (let round = 0; round < 300; round += 1) {
+      await mkdir(path.join(parent, 'last'), { recursive: true });
+      // What a killed command left is swept first, which is when the parent becomes empty.
+      await mkdir(path.join(parent, `.1-1-${round}`));
+      const making = scratchDirectory(parent, environment);
+      await Promise.all([making, removeWhole(parent, 'last', environment)]);
+      const made = path.basename(await making);
+      expect(await readdir(parent)).toContain(made);
+      await removeWhole(parent, made, environment);
+    }
+  } finally {
+    await rm(path.dirname(parent), { recursive: true });
   }
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -27,15 +27,23 @@ async function scratchPath(parent: string, environment: RuntimeEnvironment): Pro
 
 /** Makes such a directory, for this user alone, and removes those of processes that are gone. */
 export async function scratchDirectory(parent: string, environment: RuntimeEnvironment): Promise<string> {
-  await mkdir(parent, { recursive: true, mode: 0o750 });
-  for (const name of (await readdir(parent)).filter((one) => one.startsWith('.'))) {
+  for (;;) {
+    await mkdir(parent, { recursive: true, mode: 0o750 });
+    await sweepScratch(parent);
+    const directory = await scratchPath(parent, environment);
+    const made = await ifThere(mkdir(directory, { mode: 0o700 }).then(() => true));
+    if (made === true) return directory;
+    // Somebody has removed the last thing in the parent, and the parent with it.
+  }
+}
+
+async function sweepScratch(parent: string): Promise<void> {
+  const names = (await ifThere(readdir(parent))) ?? [];
+  for (const name of names.filter((one) => one.startsWith('.'))) {
     const [, owner, startTime] = /^\.(\d+)-(\d+)-/.exec(name) ?? [];
     if (startTime !== undefined && (await identify(Number(owner)))?.startTime === startTime) continue;
     await removeFiles(path.join(parent, name));
   }
-  const directory = await scratchPath(parent, environment);
-  await mkdir(directory, { mode: 0o700 });
-  return directory;
 }
 
 /** Whether its disk is, for those whose program wrote there and failed: what it says of it depends on the user's language. */
@@ -91,6 +99,8 @@ export async function removeFiles(directory: string): Promise<void> {
       await run('chmod', ['-R', 'u+rwx', '--', directory]);
       await run('rm', ['-rf', '--', directory]);
     } catch (cause) {
+      // Another process removes the same.
+      if ((await ifThere(lstat(directory))) === undefined) return;
       throw new SkepError('file/write-failed', { message: `"${directory}" cannot be removed`, cause });
     }
   }

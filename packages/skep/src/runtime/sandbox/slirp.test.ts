@@ -1,8 +1,10 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connectNetwork } from './slirp.ts';
+import { connectNetwork, forwardPort } from './slirp.ts';
 import { makePipes } from './pipes.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 
@@ -60,4 +62,25 @@ describe('what reads the packets of a server', () => {
   test.each([true, false])('never reaches the loopback of the machine (as root: %s)', async (asRoot) => {
     for (const call of await connect('READY', asRoot)) expect(call).toContain('--disable-host-loopback');
   });
+});
+
+test.each([
+  ['ends before it answers', ''],
+  ['says something else', 'no'],
+])('a port is not forwarded where slirp4netns %s', async (_, answer) => {
+  const server = createServer((socket) => socket.resume().end(answer)).listen(
+    path.join(places.directory, 'network.sock'),
+  );
+  await once(server, 'listening');
+  try {
+    const port = { hostIp: '127.0.0.1', hostPort: 4_000, containerPort: 80 };
+    await expect(forwardPort(places, port)).rejects.toMatchObject({
+      code: 'runtime/start-failed',
+      message: 'port 4000 of 127.0.0.1 cannot be forwarded: slirp4netns has ended',
+    });
+  } finally {
+    const closed = once(server, 'close');
+    server.close();
+    await closed;
+  }
 });

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import type { PortBinding } from '../runtime.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';
@@ -115,7 +116,9 @@ export async function forwardPort(places: WorkloadPlaces, port: PortBinding): Pr
   const api = path.join('/proc/self/fd', String(directory), API_SOCKET);
   const socket = connect({ path: api, allowHalfOpen: true });
   socket.end(JSON.stringify(command));
-  const answer: unknown = JSON.parse(await text(socket));
+  const answer = await text(socket).then(parsedJson, () => undefined);
+  if (answer === undefined)
+    throw failed(`port ${port.hostPort} of ${port.hostIp} cannot be forwarded: slirp4netns has ended`);
   const error = isRecord(answer) ? answer['error'] : undefined;
   if (error === undefined) return;
   const why =
