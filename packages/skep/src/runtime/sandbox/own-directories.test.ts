@@ -1,9 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { removeWhole, scratchDirectory } from './own-directories.ts';
+import { removeFiles, removeWhole, scratchDirectory } from './own-directories.ts';
 
 test('removes what a killed command left, and nothing that one is still making', async () => {
   const parent = await mkdtemp(path.join(tmpdir(), 'skep-scratch-'));
@@ -41,5 +42,22 @@ test('makes one while what was last below the same parent is removed, and the pa
     }
   } finally {
     await rm(path.dirname(parent), { recursive: true });
+  }
+});
+
+test('removes what another process removes too, though it is nested deeper than a path can be', async () => {
+  const parent = await mkdtemp(path.join(tmpdir(), 'skep-scratch-'));
+  const nest =
+    'for (let n = 0; n < 30; n += 1) { for (let m = 0; m < 20; m += 1) fs.writeFileSync(`${m}`, ""); fs.mkdirSync("d".repeat(200)); process.chdir("d".repeat(200)); }';
+  try {
+    for (let round = 0; round < 4; round += 1) {
+      const directory = path.join(parent, String(round));
+      await mkdir(directory);
+      execFileSync(process.execPath, ['-e', nest], { cwd: directory });
+      await Promise.all([removeFiles(directory), removeFiles(directory), removeFiles(directory)]);
+      expect(await readdir(parent)).toEqual([]);
+    }
+  } finally {
+    await rm(parent, { recursive: true });
   }
 });

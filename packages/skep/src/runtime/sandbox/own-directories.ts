@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { lstat, mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -96,11 +96,10 @@ export async function removeFiles(directory: string): Promise<void> {
     await rm(directory, { recursive: true, force: true });
   } catch {
     try {
-      await run('chmod', ['-R', 'u+rwx', '--', directory]);
+      // It complains of what another process, or what goes on of the above, removes meanwhile; the rest rm(1) tells.
+      await run('chmod', ['-R', 'u+rwx', '--', directory]).catch(() => {});
       await run('rm', ['-rf', '--', directory]);
     } catch (cause) {
-      // Another process removes the same.
-      if ((await ifThere(lstat(directory))) === undefined) return;
       throw new SkepError('file/write-failed', { message: `"${directory}" cannot be removed`, cause });
     }
   }
