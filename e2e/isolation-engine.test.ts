@@ -400,6 +400,18 @@ describe.skipIf(!engineThere.available)(title('an isolated workload on an engine
     expect(await leftovers(wanted.name)).toEqual([]);
   });
 
+  test('has two networks, also where an engine went on making more for a program that was killed', async () => {
+    const wanted = spec({ hosts: [lan()], ports: [open] });
+    await runtime.create(wanted);
+    const { outward } = await networksOf(wanted.name);
+    const { Labels } = outward;
+    for (const name of ['', '-too'])
+      await engine('POST', '/networks/create', { Name: `skep-${wanted.name}${name}`, CheckDuplicate: false, Labels }); // prettier-ignore
+    expect(await fetched(await begun(wanted.name), `http://${lan()}:${open}/`)).toBe('200 open');
+    expect((await leftovers(wanted.name)).filter((one) => one.startsWith('network'))).toHaveLength(2);
+    expect((await networksOf(wanted.name)).outward.Id).toBe(outward.Id);
+  });
+
   test('whose container was removed by hand leaves what a sweep takes', async () => {
     const wanted = spec({});
     await started(wanted);

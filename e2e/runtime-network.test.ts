@@ -231,6 +231,26 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
     expect((await networks()).map(({ Name }) => Name)).toEqual([`skep-${first.name}`]);
   });
 
+  test('that one program has made ahead is no rubbish to another, as long as that one runs', async () => {
+    const running = new Set([1, 2]);
+    const [one, other] = [1, 2].map((pid) => {
+      const isAlive = (maker: { readonly pid: number }): boolean => running.has(maker.pid);
+      return open(new Spares({ self: { pid, started: 'now' }, isAlive }));
+    });
+    const ahead = async (): Promise<number> =>
+      (await networks()).filter(({ Name }) => Name.startsWith('skep-spare-')).length;
+    await one?.makeAhead?.();
+    await other?.makeAhead?.();
+    expect(await ahead()).toBe(2);
+    running.delete(1);
+    const wanted = spec();
+    await other?.create(wanted);
+    await other?.makeAhead?.();
+    expect(await ahead()).toBe(2);
+    await runtime.remove(wanted.name);
+    await runtime.sweep();
+  });
+
   test('that was made ahead is replaced when it was removed behind the workload’s back, and swept when it is left', async () => {
     const spares = new Spares();
     const [hosting, first, second] = [open(spares), spec(), spec()];

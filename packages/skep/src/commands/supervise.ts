@@ -77,7 +77,7 @@ interface Hosting {
 }
 
 async function host(first: Lock, { context: given, log, onOpen }: Hosting): Promise<void> {
-  const context: Context = { ...given, spares: new Spares() };
+  const context: Context = { ...given, spares: new Spares(given) };
   const { places, program, self, uid, platform, clock, isAlive, signal } = context;
   let lock = first;
   const ending = new AbortController();

@@ -108,9 +108,17 @@ export function surroundingsOf(context: Context, kind?: string): Surroundings {
   return {
     ...context,
     connect: (reference = named) => beginRuntime(context, { reference, signal }),
-    // What could not be made ahead is made, or refused, when the workload is created.
-    ...(woken && { makeAhead: (runtime: Runtime) => void runtime.makeAhead?.().catch(() => {}) }),
+    ...(woken && { makeAhead: (runtime: Runtime) => makeAhead(runtime, signal) }),
   };
+}
+
+/** An engine that takes longer has something to do. Milliseconds. */
+const MAKE_AHEAD_MS = 15_000;
+
+/** What could not be made ahead is made, or refused, when the workload is created; nobody waits for it, but at the end of the run. */
+function makeAhead(runtime: Runtime, signal: AbortSignal): void {
+  const either = AbortSignal.any([signal, AbortSignal.timeout(MAKE_AHEAD_MS)]);
+  runtime.makeAhead?.(either).catch(() => {});
 }
 
 /** Says in one line each what the person might take for granted about a workload and is not so. */

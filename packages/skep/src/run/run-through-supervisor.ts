@@ -33,7 +33,7 @@ export async function runThroughSupervisor(
   const connection = await connect(context).catch(() => undefined);
   if (connection) return (await runOver(connection, argv, context)) ? undefined : context;
   const woken = await wakeEarly(argv, context);
-  return woken ? { ...context, woken, spares: new Spares() } : context;
+  return woken ? { ...context, woken, spares: new Spares(context) } : context;
 }
 
 /** False, with nothing made, where the command has to do it itself. */

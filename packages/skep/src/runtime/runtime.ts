@@ -253,7 +253,7 @@ export interface Runtime {
   /** Removes what they kept, when no workload of that name is left, and these volumes, when none uses them. Idempotent. */
   removeData(name: string, owner: string, volumes?: readonly string[]): Promise<void>;
   /** Makes ahead, into the environment's `spares`, what takes long to make for the workload that will be created. */
-  readonly makeAhead?: () => Promise<void>;
+  readonly makeAhead?: (signal?: AbortSignal) => Promise<void>;
   /** As `makeAhead`, for another workload like those that this very object has created. */
   readonly makeSpare?: () => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */

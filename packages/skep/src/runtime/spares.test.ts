@@ -50,12 +50,32 @@ describe('what may be left', () => {
     await attempt(spares, 'a', () => Promise.reject(new Error('the engine is away')));
     expect(await attempt(spares, 'a', make)).toBe(true);
     const { id = '' } = (await spares.take('a')) ?? {};
-    expect(spares.isOut(id)).toBe(true);
+    expect(spares.isLeft(id, '')).toBe(false);
     spares.arrived(id, false);
-    expect([spares.isOut(id), await attempt(spares, 'a', make)]).toEqual([false, true]);
+    expect([spares.isLeft(id, ''), await attempt(spares, 'a', make)]).toEqual([true, true]);
     const next = (await spares.take('a'))?.id ?? '';
     spares.arrived(next, true);
-    expect([spares.isOut(next), await attempt(spares, 'a', make)]).toEqual([false, false]);
+    expect([spares.isLeft(next, ''), await attempt(spares, 'a', make)]).toEqual([true, false]);
+  });
+
+  test('is not what another process may use that runs, and is looked for again because of it', async () => {
+    const { make } = maker();
+    const running = new Set([1, 2]);
+    const spares = new Spares({
+      self: { pid: 1, started: 'boot 10' },
+      isAlive: ({ pid, started }) => running.has(pid) && started === `boot ${pid}0`,
+    });
+    expect(spares.maker).toBe('1 boot 10');
+    expect(await attempt(spares, 'a', make)).toBe(true);
+    const left = ['1 boot 10', '2 boot 19', '3 boot 30', '', 'nobody'];
+    expect(left.filter((one) => !spares.isLeft('n1', one))).toEqual([]);
+    await spares.take('a');
+    expect(await attempt(spares, 'a', make)).toBe(false);
+    expect(spares.isLeft('n1', '2 boot 20')).toBe(false);
+    await spares.take('a');
+    expect(await attempt(spares, 'a', make)).toBe(true);
+    running.delete(2);
+    expect(spares.isLeft('n1', '2 boot 20')).toBe(true);
   });
 
   test('is looked for while nothing is made that nobody knows the id of yet', async () => {

@@ -6,11 +6,26 @@ export interface Spare {
   readonly remove: () => Promise<void>;
 }
 
+interface Maker {
+  readonly pid: number;
+  /** When it started; only ever compared. */
+  readonly started: string;
+}
+
+/** Whose they are: of this process. */
+export interface SparesOf {
+  readonly self: Maker;
+  readonly isAlive: (maker: Maker) => boolean;
+}
+
 /**
  * What takes long to make, made ahead of the next workload: one for each key, in the one process that may hand it out, which
- * removes what is left.
+ * removes what is left of itself and of processes that are gone.
  */
 export class Spares {
+  /** To be written on what is made, for other processes; empty where there are none. */
+  readonly maker: string;
+  readonly #isAlive: SparesOf['isAlive'];
   readonly #ready = new Map<string, Promise<Spare>>();
   /** Keys of which nothing is left that this process knows nothing of. */
   readonly #known = new Set<string>();
@@ -19,9 +34,14 @@ export class Spares {
   #making = 0;
   #closed = false;
 
+  constructor(of?: SparesOf) {
+    this.maker = of ? textOf(of.self) : '';
+    this.#isAlive = of?.isAlive ?? (() => false);
+  }
+
   /**
    * Makes one, unless one is there. `maybeLeft` where something may be left by a process that was killed, or by an attempt
-   * of this one that failed; it may be removed then, but for what `isOut`. Fails as `make` does.
+   * of this one that failed; it may be removed then, as far as it `isLeft`. Fails as `make` does.
    */
   async make(key: string, make: (maybeLeft: boolean) => Promise<Spare>): Promise<void> {
     if (this.#closed || this.#ready.has(key)) return;
@@ -35,19 +55,30 @@ export class Spares {
       this.#out.add((await making).id);
     } catch (error) {
       if (this.#ready.get(key) === making) this.#ready.delete(key);
-      this.#known.clear();
+      this.lookAgain();
       throw error;
     } finally {
       this.#making -= 1;
     }
   }
 
-  /** It is ready, or was taken and has not arrived yet. */
-  readonly isOut = (id: string): boolean => this.#out.has(id);
+  /** True unless it is ready here, or on its way to a workload, or another process that runs has made it and may use it yet. */
+  isLeft(id: string, maker: string): boolean {
+    if (this.#out.has(id)) return false;
+    const [, pid, started = ''] = /^(\d+) (.+)$/.exec(maker) ?? [];
+    if (maker === this.maker || !this.#isAlive({ pid: Number(pid), started })) return true;
+    this.lookAgain();
+    return false;
+  }
+
+  /** Something may be left that was not removed. */
+  lookAgain(): void {
+    this.#known.clear();
+  }
 
   /** One that was taken has come to its workload, or else may be left. */
   arrived(id: string, came: boolean): void {
-    if (this.#out.delete(id) && !came) this.#known.clear();
+    if (this.#out.delete(id) && !came) this.lookAgain();
   }
 
   /** The one that is ready, or is being made: its caller's alone from now on. Undefined where there is none. */
@@ -74,3 +105,5 @@ export class Spares {
     return this.clear();
   }
 }
+
+const textOf = ({ pid, started }: Maker): string => `${pid} ${started}`;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { acquireLock } from '@skep/core/files/lock.ts';
 import { places, type Places } from '@skep/core/files/places.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { whatIsKept, writeAddress } from './address.ts';
 import { startLock, wakeEarly, type Woken } from './wake-early.ts';
 
@@ -84,6 +84,19 @@ test('it begins to come up soon though nobody asks for it, so that no other comm
   begun = [];
   const lock = await acquireLock(startLock(where), { waitMs: 10_000, what: 'the start' });
   lock.release();
+});
+
+test('it does not begin for a run that is over before', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const woken = await wake('some/image:1');
+    begun = [];
+    expect(vi.getTimerCount()).toBe(1);
+    woken?.lock.release();
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test.each([

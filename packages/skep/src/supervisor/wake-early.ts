@@ -11,8 +11,8 @@ import { spawnSupervisor, type SpawnedSupervisor, type SpawnOptions } from './sp
 export interface Woken {
   /** Starts it, unless that is done already. */
   readonly begin: () => SpawnedSupervisor;
-  /** Keeps other commands from starting one too; let go as soon as this one is up, or has failed. */
-  readonly lock: Lock;
+  /** Keeps other commands from starting one too; let go as soon as this one is up, has failed, or is not to begin any more. */
+  readonly lock: Pick<Lock, 'release'>;
 }
 
 /** Nobody may wait for the lock longer than a person notices because a command asks something before it begins. */
@@ -44,9 +44,9 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
     await ensureOwn(places, uid);
     const lock = await acquireLock(startLock(places), { waitMs: 0, what: 'starting the supervisor' });
     try {
-      const begin = beginner(options, lock);
+      const { begin, release } = beginner(options, lock);
       if (!mayNeedEngine(argv)) begin();
-      return { begin, lock };
+      return { begin, lock: { release } };
     } catch (error) {
       lock.release();
       throw error;
@@ -56,14 +56,20 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
   }
 }
 
-function beginner(options: SpawnOptions, lock: Lock): () => SpawnedSupervisor {
+function beginner(options: SpawnOptions, lock: Lock): Pick<Woken, 'begin'> & Woken['lock'] {
   let spawned: SpawnedSupervisor | undefined;
   const begin = (): SpawnedSupervisor => {
     clearTimeout(late);
     return (spawned ??= begun(spawnSupervisor(options), lock));
   };
   const late = setTimeout(begin, BEGIN_MS).unref();
-  return begin;
+  return {
+    begin,
+    release() {
+      clearTimeout(late);
+      lock.release();
+    },
+  };
 }
 
 /** What cannot be started is one that ended without a word: the client starts another, and tells why that fails. */

@@ -40,11 +40,15 @@ export async function inspect(client: EngineClient, name: string): Promise<Obser
 const ENDED_MEANWHILE = /container state improper/;
 const MAX_REMOVALS = 3;
 
-/** Removes it, whatever it does; answers with 409 when another caller is removing it at this moment. Idempotent. */
+/** Removes it, whatever it does; waits where another caller is removing it at this moment. The engine's status. Idempotent. */
 export async function removeContainer(client: EngineClient, name: string, what: string): Promise<number> {
   const request = { method: 'DELETE', path: containerPath(name), query: { force: '1', v: '1' } } as const;
   for (let left = MAX_REMOVALS; ; left -= 1) {
     const answer = await client.call(request);
+    if (answer.status === 409) {
+      const query = { condition: 'removed' };
+      await client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
+    }
     if (answer.status < 300 || answer.status === 404 || answer.status === 409) return answer.status;
     if (left === 1 || !ENDED_MEANWHILE.test(engineMessage(answer.body))) throw refused(what, answer);
   }

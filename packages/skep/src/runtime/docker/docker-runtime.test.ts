@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
 import { Spares } from '../spares.ts';
-import { scriptedEngine } from './engine.fixture.ts';
+import { scriptedEngine, type Script } from './engine.fixture.ts';
 import { isStuck } from '../stuck.ts';
 
 const signal = new AbortController().signal;
@@ -168,7 +168,7 @@ describe('to create a workload', () => {
 
   describe('before anything else of it', () => {
     const wanted = { ...BRIDGE, labels: { 'skep.state': 'owner' } };
-    const engine = (spares: Spares, podman = false) =>
+    const engine = (spares: Spares, podman = false, more: Record<string, Script> = {}) =>
       scriptedEngine(
         {
           'POST /networks/create': [made('n1'), made('n2')],
@@ -176,6 +176,7 @@ describe('to create a workload', () => {
           'GET /networks': { body: [] },
           'GET /networks/n1': { body: { Containers: {} } },
           'DELETE /networks/n1': { status: 204 },
+          ...more,
         },
         { spares, podman },
       );
@@ -189,6 +190,24 @@ describe('to create a workload', () => {
         expect.objectContaining({ Name: expect.stringMatching(/^skep-spare-/) }),
       ]);
       expect(asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
+    });
+
+    test('uses it also where what others left cannot be removed, which is tried again with the next', async () => {
+      const left = { Id: 'n0', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } };
+      const { runtime, asked, calls } = await engine(new Spares(), false, {
+        'GET /networks': [{ status: 500, body: refusal('no') }, { body: [left] }],
+        'GET /containers/json': { body: [] },
+        'DELETE /networks/n0': { status: 500, body: refusal('no') },
+      });
+      for (const network of ['n1', 'n2']) {
+        await runtime.makeAhead?.();
+        expect(calls().filter((what) => what === 'DELETE /networks/n0')).toHaveLength(
+          network === 'n1' ? 0 : 1,
+        );
+        if (network === 'n2') continue;
+        await runtime.create(wanted);
+        expect(asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: network } });
+      }
     });
 
     test("is never put on it when it is another user's", async () => {

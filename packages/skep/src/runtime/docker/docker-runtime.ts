@@ -265,9 +265,9 @@ export class DockerRuntime implements Runtime {
     return spare ?? makeNetwork(this.#maker, { name: spec.name, owner: labelled, kind: 'outward' });
   }
 
-  async makeAhead(): Promise<void> {
+  async makeAhead(signal?: AbortSignal): Promise<void> {
     const { spares, owner } = this.#environment;
-    if (spares) await makeSpare(this.#maker, spares, owner);
+    if (spares) await makeSpare({ ...this.#maker, signal }, spares, owner);
   }
 
   async makeSpare(): Promise<void> {
@@ -340,10 +340,6 @@ export class DockerRuntime implements Runtime {
       unnamedNetworks(this.#client, name),
     ]);
     const status = await removeContainer(this.#client, name, `remove "${name}"`);
-    if (status === 409) {
-      const query = { condition: 'removed' };
-      await this.#client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
-    }
     await volumes.removeVolumesNamed(this.#client, empty, 'stays');
     // What was left of one that is gone is this user's by its own label alone.
     const owner = status === 404 ? this.#environment.owner : undefined;

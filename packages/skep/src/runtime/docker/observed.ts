@@ -98,6 +98,7 @@ const networksShape = listOf(
     Name: text,
     Created: text,
     Labels: nullish(recordOf(text)),
+    Options: nullish(recordOf(text)),
     IPAM: nullish(members({ Config: nullish(listOf(members({ Subnet: optional(text) }))) })),
   }),
 );
@@ -107,12 +108,14 @@ export type ObservedNetwork = ReturnType<typeof observedNetworks>[number];
 /** Decodes `GET /networks`, in one order for all callers: the oldest first, of equal age the smallest id. */
 export function observedNetworks(body: unknown) {
   return readAnswer(networksShape, body)
-    .map(({ Id, Name, Created, Labels, IPAM }) => ({
+    .map(({ Id, Name, Created, Labels, Options, IPAM }) => ({
       id: Id,
       name: Name,
       // Engines give that many digits, and networks made at once differ in nothing else.
       createdNs: nanoseconds(Created),
       labels: Labels ?? {},
+      /** The device that a macvlan stands on. */
+      parent: Options?.['parent'],
       /** As the engine writes it; the first one. */
       subnet: IPAM?.Config?.[0]?.Subnet,
     }))

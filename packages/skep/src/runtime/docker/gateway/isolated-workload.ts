@@ -7,7 +7,13 @@ import { containerPath } from '../containers.ts';
 import { NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
 import { change } from '../network/replace-gone-network.ts';
 import { parseRange, rangeText } from '../network/subnets.ts';
-import { makeNetwork, networksOf, removeNetwork, type NetworkMaker } from '../network/workload-networks.ts';
+import {
+  bridgeOf,
+  makeNetwork,
+  networksOf,
+  removeNetwork,
+  type NetworkMaker,
+} from '../network/workload-networks.ts';
 import type { ObservedNetwork } from '../observed.ts';
 import { readAnswer } from '../read-answer.ts';
 import { isGatewayUp, startGateway, type GatewayNetwork } from './gateway-container.ts';
@@ -97,18 +103,24 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   if (State.Running && (await isGatewayUp(client, name))) return true;
   const wanted = { name, owner: labels[OWNER_LABEL] ?? '', isolation };
   const networks = await networksOf(client, name);
-  const known = outwardOf(networks);
-  const outward = known ?? (await makeNetwork(maker, { ...wanted, kind: 'outward' }));
   const inside = networks.filter((one) => one.labels[NETWORK_LABEL] === 'internal');
-  // An internal one is gone with the bridge that it stands on, and of no use where the container is on another one.
   const on = Object.entries(NetworkSettings.Networks).map(([key, { NetworkID }]) => NetworkID || key);
-  const there = known && inside.find(({ id, name: called }) => on.includes(id) || on.includes(called));
+  const mine = inside.find(({ id, name: called }) => on.includes(id) || on.includes(called));
+  const known = outwardOf(networks, mine?.parent);
+  const outward = known ?? (await makeNetwork(maker, { ...wanted, kind: 'outward' }));
+  // An internal one is gone with the bridge that it stands on, and of no use where the container is on another one.
+  const stands = known && (mine?.parent ?? bridgeOf(known.id)) === bridgeOf(known.id);
+  const there = stands ? mine : undefined;
   const isThere = there?.subnet === rangeText(isolation.internal);
   const attached = Object.keys(NetworkSettings.Networks);
   const id = isThere
     ? there.id
     : await newInternal(maker, { ...wanted, outward: outward.id, attached, inside });
   await startGateway(maker, { ...wanted, internal: { id, subnet: isolation.internal }, outward });
+  // An engine goes on with what it was asked by a program that was killed.
+  const others = networks.filter((one) => one.id !== id && one.id !== outward.id);
+  for (const one of isThere ? others : others.filter((other) => !inside.includes(other)))
+    if (one.labels[OWNER_LABEL] === wanted.owner) await removeNetwork(client, one.id).catch(() => {});
   return true;
 }
 
@@ -139,8 +151,13 @@ async function newInternal(
   return id;
 }
 
-function outwardOf(networks: readonly ObservedNetwork[]): GatewayNetwork | undefined {
-  const known = networks.find((one) => one.labels[NETWORK_LABEL] === 'outward');
+/** The one on whose bridge the internal one stands, where there are several; else the oldest. */
+function outwardOf(
+  networks: readonly ObservedNetwork[],
+  parent: string | undefined,
+): GatewayNetwork | undefined {
+  const all = networks.filter((one) => one.labels[NETWORK_LABEL] === 'outward');
+  const known = all.find(({ id }) => bridgeOf(id) === parent) ?? all[0];
   const subnet = parseRange(known?.subnet ?? '');
   return known && subnet && { id: known.id, subnet };
 }

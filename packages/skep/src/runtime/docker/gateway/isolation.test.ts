@@ -231,6 +231,28 @@ describe('to start an isolated workload', () => {
     });
   });
 
+  test('goes out over the network below its internal one, and what a killed program left besides is removed', async () => {
+    const mine = { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': 'owner' };
+    const outward = (id: string, labels: object = mine): object => ({
+      ...network(id, 'outward', '10.231.9.0/29'),
+      Created: '2025-01-01T00:00:00Z',
+      Labels: { ...labels, 'skep.network': 'outward' },
+    });
+    const inside = { ...network('inside', 'internal', '10.231.4.8/29'), Options: { parent: 'br-outside' } };
+    const internal = { ...network('late', 'internal', '10.231.7.8/29'), Options: { parent: 'br-older' } };
+    const late = { ...internal, Labels: { ...mine, 'skep.network': 'internal' } };
+    const theirs = outward('theirs', { ...mine, 'skep.state': 'somebody' });
+    const engine = await scriptedEngine(
+      script({ 'GET /networks': { body: [outward('older'), inside, late, theirs, outward('outside')] } }),
+    );
+    await engine.runtime.start('a1');
+    expect(bodiesOf(engine, 'POST /containers/create')).toMatchObject([
+      { HostConfig: { NetworkMode: 'outside' } },
+    ]);
+    const removed = engine.calls().filter((what) => what.startsWith('DELETE /networks'));
+    expect(removed.toSorted()).toEqual(['DELETE /networks/late', 'DELETE /networks/older']);
+  });
+
   test('gives its gateway the names of the machine where the person allowed that', async () => {
     const label = JSON.stringify({ policy: { ...POLICY, runtimeGateway: true }, internal: '10.231.4.8/29' });
     const engine = await scriptedEngine(

@@ -3,7 +3,7 @@ import type { Spare, Spares } from '../../spares.ts';
 import type { EngineClient } from '../client.ts';
 import { containerPath } from '../containers.ts';
 import { endpointText } from '../endpoint.ts';
-import { MANAGED, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
+import { MAKER_LABEL, MANAGED, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
 import { readAnswer } from '../read-answer.ts';
 import { SHARED_NETWORK } from './old-shared-network.ts';
 import {
@@ -22,14 +22,19 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
   const { client } = maker;
   if ((await client.about()).podman) return;
   await spares.make(endpointText(client.endpoint), async (maybeLeft) => {
-    const [{ id, name }, left] = await Promise.all([
-      makeNetwork(maker, { owner, kind: 'outward' }),
+    const [made, left] = await Promise.allSettled([
+      makeNetwork(maker, { owner, kind: 'outward', maker: spares.maker }),
       maybeLeft ? sparesOf(client, owner) : [],
     ]);
-    await removeUnused(
+    if (made.status === 'rejected') throw made.reason;
+    const { id, name } = made.value;
+    const others = left.status === 'rejected' ? [] : left.value.filter((one) => one.id !== id);
+    const cleaning = removeUnused(
       client,
-      left.filter((one) => one !== id && !spares.isOut(one)),
+      others.filter((one) => spares.isLeft(one.id, one.maker)),
     );
+    await cleaning.catch(() => spares.lookAgain());
+    if (left.status === 'rejected') spares.lookAgain();
     return { id, name, remove: () => removeNetwork(client, id) };
   });
 }
@@ -81,8 +86,14 @@ export async function removeSpares(client: EngineClient, owner: string): Promise
   await removeUnused(client, await sparesOf(client, owner));
 }
 
-/** Ids of the networks of `owner` that were made ahead, used or not. */
-async function sparesOf(client: EngineClient, owner: string): Promise<readonly string[]> {
+interface Found {
+  readonly id: string;
+  /** See `Spares.maker`. */
+  readonly maker: string;
+}
+
+/** The networks of `owner` that were made ahead, used or not. */
+async function sparesOf(client: EngineClient, owner: string): Promise<readonly Found[]> {
   const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
   const { body } = await client.ask('list networks', { path: '/networks', filters });
   return readAnswer(networksShape, body)
@@ -92,9 +103,9 @@ async function sparesOf(client: EngineClient, owner: string): Promise<readonly s
         Labels[NAME_LABEL] === undefined &&
         Labels[NETWORK_LABEL] !== undefined,
     )
-    .map(({ Id }) => Id);
+    .map(({ Id, Labels }) => ({ id: Id, maker: Labels[MAKER_LABEL] ?? '' }));
 }
 
-async function removeUnused(client: EngineClient, ids: readonly string[]): Promise<void> {
-  for (const id of ids) if (!(await isReferredTo(client, id))) await removeNetwork(client, id);
+async function removeUnused(client: EngineClient, found: readonly Found[]): Promise<void> {
+  for (const { id } of found) if (!(await isReferredTo(client, id))) await removeNetwork(client, id);
 }

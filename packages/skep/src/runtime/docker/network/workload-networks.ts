@@ -2,7 +2,7 @@ import { members, text } from '@skep/core/settings/shape.ts';
 import type { EngineClient } from '../client.ts';
 import { containerIds } from '../containers.ts';
 import { engineMessage, refused } from '../failure.ts';
-import { MANAGED, MANAGED_LABEL, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
+import { MAKER_LABEL, MANAGED, MANAGED_LABEL, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
 import { observedNetworks, type ObservedNetwork } from '../observed.ts';
 import { readAnswer } from '../read-answer.ts';
 import { machineRanges } from './machine-ranges.ts';
@@ -26,6 +26,8 @@ export type NetworkWish = (OutwardWish | InternalWish) & {
   /** The workload's; absent for one that is made ahead of a workload. */
   readonly name?: string;
   readonly owner: string;
+  /** Of one that is made ahead; see `Spares`. */
+  readonly maker?: string;
 };
 
 export interface MadeNetwork {
@@ -39,6 +41,8 @@ export interface NetworkMaker {
   readonly client: EngineClient;
   /** A fresh token; see `RuntimeEnvironment.randomId`. */
   readonly randomId: () => string;
+  /** Leaves it; an engine may go on with what it was asked. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** More than networks that are made at once are likely to meet in. */
@@ -71,7 +75,7 @@ const attempt = ({ name }: NetworkWish): string =>
 
 /** Undefined where the subnet is used. A name that is taken by a leftover of the same workload is freed. */
 async function makeIn(
-  { client, randomId }: NetworkMaker,
+  { client, randomId, signal }: NetworkMaker,
   wish: NetworkWish,
   subnet: Range,
 ): Promise<MadeNetwork | undefined> {
@@ -79,10 +83,11 @@ async function makeIn(
   let name = networkName(wish, randomId);
   for (let left = MAX_NAMES_TRIED; ; left -= 1) {
     const body = networkBody({ wish, name, subnet, podman });
-    const answer = await client.call({ method: 'POST', path: '/networks/create', body });
+    const answer = await client.call({ method: 'POST', path: '/networks/create', body, signal });
     if (answer.status === 201) {
       const id = readAnswer(createdShape, answer.body).Id;
-      await removeLeftovers(client, wish, id);
+      // What cannot be removed now goes with the workload.
+      await removeLeftovers(client, wish, id).catch(() => {});
       return { id, name, subnet };
     }
     const message = engineMessage(answer.body);
@@ -139,12 +144,13 @@ function networkBody({ wish, name, subnet, podman }: NetworkBody): object {
       ...(wish.name === undefined ? {} : { [NAME_LABEL]: wish.name }),
       [OWNER_LABEL]: wish.owner,
       [NETWORK_LABEL]: wish.kind,
+      ...(wish.maker ? { [MAKER_LABEL]: wish.maker } : {}),
     },
   };
 }
 
 /** As engines name the device of a bridge network that nobody named. */
-const bridgeOf = (id: string): string => `br-${id.slice(0, 12)}`;
+export const bridgeOf = (id: string): string => `br-${id.slice(0, 12)}`;
 
 /** The networks of a workload, the oldest first; of each kind the first one is the one that counts. */
 export async function networksOf(
