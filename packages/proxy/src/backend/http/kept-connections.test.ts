@@ -76,6 +76,20 @@ test('one that says what nobody has asked for is ended, and its words go to nobo
   expect(await ask(port)).toBe('2');
 });
 
+test.each([1, 2])('nor is one that says so before its answer was read, at its use no. %d', async (use) => {
+  const port = await listen();
+  for (let before = 1; before < use; before += 1) await ask(port);
+  const [reply] = (await once(begin(port).end(), 'response')) as [IncomingMessage];
+  // The answer has come whole, and nobody has read it yet.
+  await vi.waitFor(() => expect(reply.complete).toBe(true));
+  const [first] = connections;
+  const over = once(first as Socket, 'close');
+  first?.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npo');
+  await over;
+  expect(await text(reply).catch(() => '')).toBe('1');
+  expect(await ask(port)).toBe('2');
+});
+
 test('one that answers twice at once is not used again', async () => {
   const twice = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na';
   const port = await listen('', (socket, at) => socket.write(at === 1 ? twice + twice : twice));

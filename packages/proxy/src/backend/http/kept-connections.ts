@@ -5,6 +5,8 @@ import type { Socket } from 'node:net';
 interface Answered extends Socket {
   /** The request that the connection carries, or has carried last. */
   readonly _httpMessage?: { readonly res?: IncomingMessage | null };
+  /** Reads the answer to that; none before it is asked, and once it has come whole. */
+  readonly parser?: unknown;
 }
 interface Unconnected extends ClientRequest {
   onSocket(socket: Socket): void;
@@ -13,7 +15,11 @@ interface Place {
   readonly host?: string | null | undefined;
   readonly port?: string | number | null | undefined;
 }
-const plain = Agent.prototype as Agent & { addRequest(request: ClientRequest, place: Place): void };
+interface Plain {
+  addRequest(request: ClientRequest, place: Place): void;
+  createConnection(place: Place, ...more: readonly unknown[]): Socket;
+}
+const plain = Agent.prototype as Agent & Plain;
 
 /** A connection that is used again, and to where it leads. */
 interface Kept {
@@ -54,6 +60,13 @@ export class KeptConnections extends Agent {
     plain.addRequest.call(this, request, place);
   }
 
+  /** Called by Node for each connection. */
+  override createConnection(place: Place, ...more: readonly unknown[]): Socket {
+    const socket = plain.createConnection.call(this, place, ...more);
+    this.#meet(socket, place);
+    return socket;
+  }
+
   /** Ends those that idle. */
   endIdle(): void {
     for (const idle of this.#idle.values()) for (const { socket } of idle.splice(0)) socket.destroy();
@@ -73,15 +86,15 @@ export class KeptConnections extends Agent {
     kept.idle.push(kept);
   }
 
-  #meet(socket: Socket, place: Place): Kept {
+  #meet(socket: Answered, place: Place): Kept {
     const key = keyOf(place);
     const idle = this.#idle.get(key) ?? [];
     this.#idle.set(key, idle);
     const kept: Kept = { socket, idle, isIdle: false };
     this.#kept.set(socket, kept);
-    const end = (): void => void (kept.isIdle && socket.destroy());
     // An answer that nobody has asked for would be taken for that to the next request, which is somebody else's.
-    socket.on('data', end).on('timeout', end);
+    socket.on('data', () => void ((socket.parser ?? undefined) === undefined && socket.destroy()));
+    socket.on('timeout', () => void (kept.isIdle && socket.destroy()));
     // While it is used whoever uses it hears of it.
     socket.on('error', () => {});
     socket.on('close', () => {

@@ -194,19 +194,19 @@ describe('to create a workload', () => {
 
     test('uses it also where what others left cannot be removed, which is tried again with the next', async () => {
       const left = { Id: 'n0', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } };
-      const { runtime, asked, calls } = await engine(new Spares(), false, {
+      const seen = await engine(new Spares(), false, {
         'GET /networks': [{ status: 500, body: refusal('no') }, { body: [left] }],
         'GET /containers/json': { body: [] },
         'DELETE /networks/n0': { status: 500, body: refusal('no') },
       });
       for (const network of ['n1', 'n2']) {
-        await runtime.makeAhead?.();
-        expect(calls().filter((what) => what === 'DELETE /networks/n0')).toHaveLength(
+        await seen.runtime.makeAhead?.();
+        expect(seen.calls().filter((what) => what === 'DELETE /networks/n0')).toHaveLength(
           network === 'n1' ? 0 : 1,
         );
         if (network === 'n2') continue;
-        await runtime.create(wanted);
-        expect(asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: network } });
+        await seen.runtime.create(wanted);
+        expect(seen.asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: network } });
       }
     });
 
