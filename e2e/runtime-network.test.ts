@@ -282,7 +282,7 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
       expect(await user.skep(['run', reference, '--name', name, '--no-check'])).toMatchObject({ code: 0 });
     try {
       await run('one');
-      await vi.waitFor(async () => expect(await ahead()).toHaveLength(1), 5_000);
+      await vi.waitFor(async () => expect(await ahead()).toHaveLength(1), 30_000);
       const [left] = await ahead();
       await user.killSupervisor();
       await run('two');
