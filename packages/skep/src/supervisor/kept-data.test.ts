@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -24,6 +25,15 @@ test('data is known by name on every runtime that it was on, until the last is f
   expect(await keptNames(places)).toEqual(['a1']);
   await forgetKept(places, 'a1', engine);
   await forgetKept(places, 'a1', sandbox);
+  expect(await keptNames(places)).toEqual([]);
+});
+
+test('a record whose writing was cut short does not keep a name that is forgotten', async () => {
+  const places = await home();
+  await noteKept(places, 'a1', { runtime: engine, where: ['volume y'] });
+  const left = `.kept.json.${randomUUID()}.tmp`;
+  await writeFile(path.join(places.keptDir, 'a1', left), '{');
+  await forgetKept(places, 'a1', engine);
   expect(await keptNames(places)).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import { lstat, mkdir, opendir, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { atomicWrite, removeEmpty, removeFile } from '@skep/core/files/atomic-write.ts';
+import { atomicWrite, removeEmpty, removeFile, removeUnfinished } from '@skep/core/files/atomic-write.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
@@ -215,6 +215,7 @@ export async function forgetKept(
     return atomicWrite(recordOf(places, name), `${JSON.stringify({ ...known, at: left })}\n`);
   }
   await removeFile(recordOf(places, name));
+  await removeUnfinished(directoryOf(places, name));
   await removeEmpty(directoryOf(places, name));
 }
 
