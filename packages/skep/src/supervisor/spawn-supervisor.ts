@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
-import { mkdir, open } from 'node:fs/promises';
+import { closeSync, existsSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { devNull } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -133,31 +132,28 @@ export const READY_FD = 3;
  */
 export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSupervisor> {
   const { places, platform } = options;
-  await mkdir(dirname(places.supervisorLog), { recursive: true, mode: 0o750 });
-  const log = await open(places.supervisorLog, 'a', 0o600);
-  const nowhere = openSync(devNull, 'r+');
-  try {
-    const [command, ...args] = commandLine(options);
-    const inherited = platform === 'linux' ? inheritedDescriptors() : [];
-    const child = spawn(command, args, {
-      detached: true,
-      cwd: '/',
-      stdio: coverInherited(['ignore', log.fd, log.fd, 'pipe'], inherited, nowhere),
-      env: { ...supervisorEnv(options), SKEP_READY_FD: String(READY_FD) },
-    });
-    const over = once(child, 'exit').then(
-      () => {},
-      () => {},
-    );
-    const pipe = child.stdio[READY_FD];
-    child.unref();
-    if (!(pipe instanceof Socket)) return { word: Promise.resolve(undefined), over };
-    pipe.unref();
-    return { word: readReadyWord(pipe), over };
-  } finally {
-    closeSync(nowhere);
-    await log.close();
-  }
+  // Whoever calls goes on to load the rest of the program, behind which anything that is waited for here would come.
+  mkdirSync(dirname(places.supervisorLog), { recursive: true, mode: 0o750 });
+  using opened = new DisposableStack();
+  const log = opened.adopt(openSync(places.supervisorLog, 'a', 0o600), closeSync);
+  const nowhere = opened.adopt(openSync(devNull, 'r+'), closeSync);
+  const [command, ...args] = commandLine(options);
+  const inherited = platform === 'linux' ? inheritedDescriptors() : [];
+  const child = spawn(command, args, {
+    detached: true,
+    cwd: '/',
+    stdio: coverInherited(['ignore', log, log, 'pipe'], inherited, nowhere),
+    env: { ...supervisorEnv(options), SKEP_READY_FD: String(READY_FD) },
+  });
+  const over = once(child, 'exit').then(
+    () => {},
+    () => {},
+  );
+  const pipe = child.stdio[READY_FD];
+  child.unref();
+  if (!(pipe instanceof Socket)) return { word: Promise.resolve(undefined), over };
+  pipe.unref();
+  return { word: readReadyWord(pipe), over };
 }
 
 /** What runs the supervisor itself. What follows `--` is not looked through for flags of Node. */
