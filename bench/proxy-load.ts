@@ -101,9 +101,9 @@ function timeOf({ url, headers }: Endpoint, agent: http.Agent, due: number): Pro
       url,
       { method: 'POST', headers: { ...HEADERS, ...headers }, agent },
       (reply) => {
-        reply.resume().once('end', () => resolve(performance.now() - due));
-        if (reply.statusCode !== 200)
-          reject(new Error(`a call to ${url} was answered with ${reply.statusCode}`));
+        // What is refused never comes: a machine that stalls for long makes more calls due at once than are let in.
+        const isAnswered = reply.statusCode === 200;
+        reply.resume().once('end', () => resolve(isAnswered ? performance.now() - due : Infinity));
       },
     );
     request.once('error', reject);
