@@ -23,7 +23,7 @@ export interface RuntimeEnvironment {
   readonly owner: string;
   /** A fresh token of at least 64 random bits in lower-case hex. */
   readonly randomId: () => string;
-  /** What this process has made ahead for workloads to come; absent in all but the supervisor. */
+  /** What this process has made ahead for workloads to come; absent in all but the supervisor and a run that starts it. */
   readonly spares?: Spares | undefined;
 }
 

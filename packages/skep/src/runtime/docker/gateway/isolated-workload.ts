@@ -117,7 +117,7 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
     ? there.id
     : await newInternal(maker, { ...wanted, outward: outward.id, attached, inside });
   await startGateway(maker, { ...wanted, internal: { id, subnet: isolation.internal }, outward });
-  // An engine goes on with what it was asked by a program that was killed.
+  // An engine goes on with what it was asked by a program that was killed. What cannot be removed goes with the workload.
   const others = networks.filter((one) => one.id !== id && one.id !== outward.id);
   for (const one of isThere ? others : others.filter((other) => !inside.includes(other)))
     if (one.labels[OWNER_LABEL] === wanted.owner) await removeNetwork(client, one.id).catch(() => {});

@@ -33,6 +33,7 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
       client,
       others.filter((one) => spares.isLeft(one.id, one.maker)),
     );
+    // The one that was made is good all the same.
     await cleaning.catch(() => spares.lookAgain());
     if (left.status === 'rejected') spares.lookAgain();
     return { id, name, remove: () => removeNetwork(client, id) };
