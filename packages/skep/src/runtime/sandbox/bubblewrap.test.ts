@@ -29,8 +29,9 @@ async function find(script: string) {
 /** What stands where our own setpriv is inside, with its options, up to the program. */
 const WITHOUT_SETPRIV = 'while [ "$1" != /bin/sh ]; do shift; done';
 
-/** There is none of that file outside. */
-const WITHOUT_BEGIN = 'for one; do shift; [ "$one" = /skep/begin ] || set -- "$@" "$one"; done';
+/** There is none of that file outside, which takes variables, too. */
+const WITHOUT_BEGIN =
+  'for one; do shift; case "$one" in /skep/begin) set -- "$@" env ;; *) set -- "$@" "$one" ;; esac; done';
 
 describe.skipIf(process.platform !== 'linux')('a bubblewrap that does not confine is not used', () => {
   test.each([

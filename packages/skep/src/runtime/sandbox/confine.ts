@@ -247,31 +247,30 @@ export const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
 
 /** The command as bubblewrap is to start it, and the variables it may set for that. */
 function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
-  const env = { ...surroundings(), ...program.env };
-  const limit = limitCommand(bubblewrap, program);
-  if (bubblewrap.setpriv === undefined) return { env, command: [...limit, BEGIN, ...program.command] };
-  const { uid, gid } = program.user;
-  const steering = Object.entries(env).filter(([key]) => STEERING.test(key));
-  const rest = Object.entries(env).filter(([key]) => !STEERING.test(key));
+  const variables = Object.entries({ ...surroundings(), ...program.env });
+  // Only ours: any user can read these, and a person's may be a secret. Each program on the way would load files for it.
+  const isLanguage = (key: string, value: string) => key === 'LANG' && value === LANGUAGE;
+  const isLate = ([key, value]: readonly [string, string]) => STEERING.test(key) || isLanguage(key, value);
+  const late = variables.filter(isLate).map(([key, value]) => `${key}=${value}`);
+  const env = Object.fromEntries(variables.filter((one) => !isLate(one)));
+  const begin = [BEGIN, ...late, ...program.command];
+  return {
+    env,
+    command: [...limitCommand(bubblewrap, program), ...dropRights(bubblewrap, program), ...begin],
+  };
+}
+
+function dropRights({ setpriv }: Bubblewrap, { user: { uid, gid } }: ConfinedProgram): string[] {
+  if (setpriv === undefined) return [];
   const drop = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups', '--no-new-privs'];
-  const command = [
-    ...limit,
-    SETPRIV,
-    ...drop,
-    '--bounding-set=-all',
-    '--inh-caps=-all',
-    '--ambient-caps=-all',
-    '--',
-    BEGIN,
-    ...steering.map(([key, value]) => `${key}=${value}`),
-    ...program.command,
-  ];
-  return { env: Object.fromEntries(rest), command };
+  return [SETPRIV, ...drop, '--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--'];
 }
 
 /** The first program inside, as bubblewrap starts it. */
 export const firstInside = ({ setpriv }: Bubblewrap, [program = '']: readonly string[]): string =>
   setpriv === undefined ? program : SETPRIV;
+
+const LANGUAGE = 'C.UTF-8';
 
 function surroundings(): Record<string, string> {
   return {
@@ -279,7 +278,7 @@ function surroundings(): Record<string, string> {
     HOME: CONFINED_HOME,
     TMPDIR: '/tmp',
     USER: 'skep',
-    LANG: 'C.UTF-8',
+    LANG: LANGUAGE,
   };
 }
 

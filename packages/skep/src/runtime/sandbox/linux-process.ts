@@ -1,4 +1,5 @@
-import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { readFile, realpath } from 'node:fs/promises';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 
 /** One process, told apart from a later one with the same number by its start time. */
@@ -50,13 +51,18 @@ async function processesLogging(
 ): Promise<readonly number[]> {
   const real = await ifThere(realpath(place));
   if (real === undefined) return [];
-  const found: number[] = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+  // The kernel answers from memory: at once it takes a tenth of the time.
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return all.filter((pid) => isThere(errorOutputOf(pid), real)).map(Number);
+}
+
+function errorOutputOf(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/2`);
+  } catch {
     // It ended while we looked, or belongs to another user.
-    const output = await readlink(`/proc/${pid}/fd/2`).catch(() => '');
-    if (isThere(output, real)) found.push(Number(pid));
+    return '';
   }
-  return found;
 }
 
 /** The first process of the sandbox that logs to that file: number 1 in its own process namespace. */

@@ -39,6 +39,7 @@ import { isRead, untilLogged } from './log-pipe.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { openNetwork } from './open-network.ts';
 import { ownNetworkOf } from './own-network.ts';
+import { makeCopies } from './package-copy.ts';
 import { prepare } from './prepare.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
@@ -170,8 +171,9 @@ export class SandboxRuntime implements Runtime {
     await this.#directories.make(spec);
   }
 
-  makeSpare(): Promise<void> {
-    return this.#directories.makeSpare();
+  async makeSpare(): Promise<void> {
+    const copies = async () => makeCopies(this.#environment, await this.list());
+    await Promise.all([this.#directories.makeSpare(), this.#environment.spares?.keep(copies)]);
   }
 
   async #check(spec: WorkloadSpec): Promise<void> {
@@ -208,7 +210,8 @@ export class SandboxRuntime implements Runtime {
       const ahead = begun.use(this.#directories.take(name));
       // What is left of the last run may still have the ports.
       if (!ahead) await endGateway(places);
-      const pipes = makePipes(places, spec.stdio);
+      // The network takes longest, so it is begun first.
+      const pipes = Promise.resolve().then(() => makePipes(places, spec.stdio));
       const wanted = { bubblewrap, network, node, places, ports: spec.ports, pipes };
       const opening = ahead?.opening ?? begun.use(openNetwork(wanted));
       const owner = bubblewrap.setpriv === undefined ? undefined : user;

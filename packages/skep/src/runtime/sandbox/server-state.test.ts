@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import {
   chmod,
+  cp,
   lstat,
   mkdir,
   mkdtemp,
@@ -16,6 +18,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
+import { bootId } from './linux-process.ts';
 import { treeManifest } from './package-trees.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 import { removeFiles } from './own-directories.ts';
@@ -64,6 +67,31 @@ describe('a server', () => {
     await state(root);
     expect(await text('dist/index.js')).toBe('one');
     await expect(text('left.js')).rejects.toThrow('ENOENT');
+  });
+
+  test('gets the copy that was made ahead, and the next one a copy of its own', async () => {
+    const root = await tree('one', ['dist/index.js', 'node_modules/dep/index.js']);
+    const ahead = path.join(root, `.copy-${await bootId()}`);
+    await cp(path.join(root, 'node_modules/@s/p/dist'), path.join(ahead, 'dist'), { recursive: true });
+    await writeFile(path.join(ahead, 'ahead.js'), 'ahead');
+    await state(root);
+    expect([await text('dist/index.js'), await text('ahead.js')]).toEqual(['one', 'ahead']);
+    expect(existsSync(ahead)).toBe(false);
+    const { files } = JSON.parse(await readFile(places.shipped, 'utf8')) as { files: string[] };
+    expect(files.toSorted()).toEqual(['ahead.js', 'dist/index.js']);
+    await rm(places.directory, { recursive: true });
+    await mkdir(places.directory);
+    await state(root);
+    expect((await readdir(own('.'))).toSorted()).toEqual(['dist', 'node_modules']);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)('has what was copied ahead given to its user', async () => {
+    const root = await tree('one', ['dist/index.js']);
+    const ahead = path.join(root, `.copy-${await bootId()}`);
+    await cp(path.join(root, 'node_modules/@s/p'), ahead, { recursive: true });
+    await state(root, { uid: 60_710, gid: 60_710 });
+    const owners = await Promise.all(['.', 'dist', 'dist/index.js'].map((one) => lstat(own(one))));
+    expect(owners.map(({ uid }) => uid)).toEqual([60_710, 60_710, 60_710]);
   });
 
   test('does not start where its folder cannot be copied, and the reason is told', async () => {

@@ -1,4 +1,4 @@
-import { execFile, type ExecFileException } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { constants, lchownSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs';
 import { copyFile, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
-import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import {
   listOf,
@@ -17,14 +16,14 @@ import {
   withDefault,
   type ShapeType,
 } from '@skep/core/settings/shape.ts';
-import { printable } from '@skep/core/terminal/printable.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { bootId } from './linux-process.ts';
 import { APP, packageHome } from './package-trees.ts';
 import type { WorkloadPlaces } from './places.ts';
-import { isFull, removeFiles } from './own-directories.ts';
+import { removeFiles } from './own-directories.ts';
+import { copyPackage, takeCopy } from './package-copy.ts';
 
 const run = promisify(execFile);
 
@@ -63,7 +62,8 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const copy = copyOf(places);
   const boot = await bootId();
   const made = await readMade(places);
-  if (made === undefined) await beginCopy(copy);
+  let isCopied = false;
+  if (made === undefined) isCopied = await beginCopy(copy, () => takeCopy(tree, copy));
   else if (made.reference !== reference) await renew(owner, made, source);
   else if (made.boot !== boot) {
     await restoreLost(made.files, source, copy);
@@ -83,7 +83,8 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
     home,
     async complete() {
       if (made === undefined) {
-        const files = await copyFolder(source, copy, isNew ? user : undefined);
+        const owned = isNew ? user : undefined;
+        const files = isCopied ? pathsBelow(copy, owned) : await copyFolder(source, copy, owned);
         await writeMade(places, { reference, files, boot });
       }
       if (user !== undefined) await give(places.state, user, isNew);
@@ -123,10 +124,12 @@ async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
   return (await isDirectory(copyOf(places))) ? made : undefined;
 }
 
-/** One that is not written down as made is no copy, or one that was interrupted. */
-async function beginCopy(copy: string): Promise<void> {
+/** One that is not written down as made is no copy, or one that was interrupted. True where one made ahead takes its place. */
+async function beginCopy(copy: string, take?: () => Promise<boolean>): Promise<boolean> {
   await removeFiles(copy);
+  if ((await take?.()) === true) return true;
   await mkdir(copy, { mode: 0o755 });
+  return false;
 }
 
 /** The old copy is there until the new one is complete: a start that is interrupted before is begun anew by the next one. */
@@ -207,35 +210,13 @@ async function isEmpty(file: string): Promise<boolean> {
   return found === undefined || (found.isFile() && found.size === 0);
 }
 
-/**
- * Copies into an empty directory, for `user` where whom it belongs to is not left to `give`. Answers with the relative
- * paths. What the package depends on is left out. By cp(1), on another processor than the start that goes on beside it.
- */
+/** Copies into an empty directory, for `user` where whom it belongs to is not left to `give`. Answers as `pathsBelow`. */
 async function copyFolder(source: string, target: string, user?: ConfinedUser): Promise<string[]> {
-  const names = (await readdir(source)).filter((name) => name !== 'node_modules');
-  for (let from = 0; from < names.length; from += AT_ONCE) {
-    const some = names.slice(from, from + AT_ONCE);
-    await run('cp', ['-RP', '--', ...some, target], { cwd: source }).catch((error) =>
-      failCopy(target, error),
-    );
-  }
+  await copyPackage(source, target);
   return pathsBelow(target, user);
 }
 
-async function failCopy(target: string, cause: ExecFileException): Promise<never> {
-  const { reason, ...next } = whyNotWritten(target, (await isFull(target)) ? 'ENOSPC' : errnoOf(cause));
-  const said = printable((cause.stderr ?? '').trim().split('\n').at(-1) ?? '');
-  throw new SkepError('file/write-failed', {
-    message: `cannot copy the package into "${target}": ${next.hint === undefined ? said || reason : reason}`,
-    ...next,
-    cause,
-  });
-}
-
-/** Names on one command line, whose length is limited. */
-const AT_ONCE = 500;
-
-/** Of everything but directories, each thing given to `user` on the way. */
+/** The relative paths of everything but directories, each thing given to `user` on the way. */
 function pathsBelow(folder: string, user: ConfinedUser | undefined): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries.flatMap((entry) => {
