@@ -1,5 +1,5 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
@@ -40,7 +40,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   for (;;) {
     options.signal?.throwIfAborted();
     await createPrivate(path, options.what);
-    const found = await lockFile(path, Database, options.shared ?? false);
+    const found = lockFile(path, Database, options.shared ?? false);
     if (found === 'removed') continue;
     if (found !== 'held') {
       const release = (): void => {
@@ -49,7 +49,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
       return {
         release,
         [Symbol.dispose]: release,
-        isValid: async () => found.database.isOpen && (await inodeOf(path)) === found.inode,
+        isValid: async () => found.database.isOpen && inodeOf(path) === found.inode,
       };
     }
     if (performance.now() - started >= options.waitMs) {
@@ -112,28 +112,24 @@ interface Locked {
  * The database that holds the lock now, `held` when another has it, `removed` when the file lost its name meanwhile: a
  * lock on such a file excludes nobody.
  */
-async function lockFile(
-  path: string,
-  Database: typeof DatabaseSync,
-  shared: boolean,
-): Promise<Locked | 'held' | 'removed'> {
-  const before = await inodeOf(path);
+function lockFile(path: string, Database: typeof DatabaseSync, shared: boolean): Locked | 'held' | 'removed' {
+  const before = inodeOf(path);
   if (before === undefined) return 'removed';
   let database;
   try {
     database = tryLock(new Database(path, { timeout: 0 }), shared);
   } catch (error) {
-    if ((await inodeOf(path)) !== before) return 'removed';
+    if (inodeOf(path) !== before) return 'removed';
     throw error;
   }
   if (database === undefined) return 'held';
-  if ((await inodeOf(path)) === before) return { database, inode: before };
+  if (inodeOf(path) === before) return { database, inode: before };
   database.close();
   return 'removed';
 }
 
-async function inodeOf(path: string): Promise<bigint | undefined> {
-  return (await ifThere(stat(path, { bigint: true })))?.ino;
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
 /** Undefined when another holds the lock. Nothing is ever written into the file. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
+import { isIPv6 } from 'node:net';
 import { acquireLock, unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { openLog } from '@skep/core/log/pino-log.ts';
@@ -126,6 +127,8 @@ async function host(first: Lock, { context: given, log, onOpen }: Hosting): Prom
         onOpen();
         // While the first client introduces itself: what carries out its request is loaded and connected then.
         connectRuntime(context, undefined).catch(() => {});
+        // Before it listens, Node looks at the address with what it makes when it is first asked: 5 ms that a server would wait.
+        isIPv6('::1');
       },
       signal: both,
       log,

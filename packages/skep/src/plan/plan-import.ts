@@ -81,7 +81,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   const elsewhere = imported.remote_url;
   const { runtime, info } = await around.connect(elsewhere === undefined ? undefined : NOWHERE_HERE);
   if (elsewhere === undefined && imported.isolate_network !== true && networkOf(imported) === 'bridge')
-    around.makeAhead?.(runtime);
+    await around.makeAhead?.(runtime);
   const settings = mergeSettings(runSettings, [
     request.settings,
     settingsOfFile({ path, text, document }),

@@ -119,8 +119,8 @@ async function lookUp(
 ) {
   const { program, signal, ask } = around;
   const connecting = target.kind === 'remote' ? undefined : around.connect();
-  connecting?.then(
-    ({ runtime }) => ahead && around.makeAhead?.(runtime),
+  const begun = connecting?.then(
+    ({ runtime }) => (ahead ? around.makeAhead?.(runtime) : undefined),
     () => {},
   );
   const connected = (): ReturnType<Surroundings['connect']> => connecting ?? around.connect();
@@ -132,6 +132,7 @@ async function lookUp(
   }).catch((error: unknown) =>
     hintAtGroup(error, request.target, { config, version: program.version, signal }),
   );
+  if (!('url' in resolved)) await begun;
   return { resolved, connected };
 }
 

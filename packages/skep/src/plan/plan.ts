@@ -133,5 +133,5 @@ export interface Surroundings {
     reference?: RuntimeReference,
   ) => Promise<{ readonly runtime: Runtime; readonly info: Promise<RuntimeInfo> }>;
   /** Set while the supervisor comes up: begins with what a workload with a network of its own will need (decision 0462). */
-  readonly makeAhead?: (runtime: Runtime) => void;
+  readonly makeAhead?: (runtime: Runtime) => Promise<void>;
 }

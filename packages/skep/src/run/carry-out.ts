@@ -108,17 +108,28 @@ export function surroundingsOf(context: Context, kind?: string): Surroundings {
   return {
     ...context,
     connect: (reference = named) => beginRuntime(context, { reference, signal }),
-    ...(woken && { makeAhead: (runtime: Runtime) => makeAhead(runtime, signal) }),
+    ...(woken && { makeAhead: (runtime: Runtime) => makeAhead(runtime, context) }),
   };
 }
 
 /** An engine that takes longer has something to do. Milliseconds. */
 const MAKE_AHEAD_MS = 15_000;
 
-/** What could not be made ahead is made, or refused, when the workload is created; nobody waits for it, but at the end of the run. */
-function makeAhead(runtime: Runtime, signal: AbortSignal): void {
+/** It may not be able to hear. Milliseconds. */
+const ASKED_MS = 20;
+
+/**
+ * Resolves once an engine has been asked, which this process would keep from it with all that it has to do next. What could not
+ * be made ahead is made, or refused, when the workload is created; nobody waits for it, but at the end of the run.
+ */
+async function makeAhead(runtime: Runtime, { signal, clock }: Context): Promise<void> {
+  if (runtime.makeAhead === undefined) return;
   const either = AbortSignal.any([signal, AbortSignal.timeout(MAKE_AHEAD_MS)]);
-  runtime.makeAhead?.(either).catch(() => {});
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  runtime.makeAhead(either, resolve).then(resolve, resolve);
+  const waited = new AbortController();
+  await Promise.race([asked, clock.sleep(ASKED_MS, waited.signal).catch(() => {})]);
+  waited.abort();
 }
 
 /** Says in one line each what the person might take for granted about a workload and is not so. */

@@ -252,8 +252,11 @@ export interface Runtime {
   holdsData(name: string, owner: string, volumes?: readonly string[]): Promise<boolean>;
   /** Removes what they kept, when no workload of that name is left, and these volumes, when none uses them. Idempotent. */
   removeData(name: string, owner: string, volumes?: readonly string[]): Promise<void>;
-  /** Makes ahead, into the environment's `spares`, what takes long to make for the workload that will be created. */
-  readonly makeAhead?: (signal?: AbortSignal) => Promise<void>;
+  /**
+   * Makes ahead, into the environment's `spares`, what takes long to make for the workload that will be created. `asked` is
+   * called once whoever makes it has heard of it.
+   */
+  readonly makeAhead?: (signal?: AbortSignal, asked?: () => void) => Promise<void>;
   /** As `makeAhead`, for another workload like those that this very object has created. */
   readonly makeSpare?: () => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */

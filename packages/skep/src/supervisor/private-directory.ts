@@ -20,6 +20,7 @@ export async function ensureOwn(
 ): Promise<void> {
   const directory = places.supervisorDir;
   refuseForeign(places, uid);
+  if (uid !== undefined && whyNotPrivate(directory, uid) === undefined) return;
   try {
     await makeDirectory(directory, 0o700);
   } catch (cause) {

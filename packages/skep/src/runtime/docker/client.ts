@@ -24,6 +24,8 @@ export interface EngineRequest {
   /** A stream is sent as a tar archive, anything else as JSON. */
   readonly body?: Readable | object;
   readonly signal?: AbortSignal | undefined;
+  /** Called once it has gone out. */
+  readonly sent?: (() => void) | undefined;
 }
 
 export interface EngineAnswer {
@@ -166,6 +168,7 @@ export class EngineClient {
         ...(streamed ? { 'content-type': 'application/x-tar' } : {}),
       });
       outgoing.once('response', resolve);
+      if (request.sent) outgoing.once('finish', request.sent);
       outgoing.once('error', (error) => {
         // Who does not wait any more says nothing of the engine.
         if (request.signal?.aborted !== true) this.#ping = undefined;

@@ -192,6 +192,18 @@ describe('to create a workload', () => {
       expect(asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
     });
 
+    test('tells when the engine has been asked for it, before that answers', async () => {
+      const order: string[] = [];
+      const { promise: heard, resolve } = Promise.withResolvers<void>();
+      const { runtime } = await engine(new Spares());
+      const making = runtime.makeAhead?.(undefined, () => {
+        order.push('asked');
+        resolve();
+      });
+      await Promise.all([heard, making?.then(() => order.push('made'))]);
+      expect(order).toEqual(['asked', 'made']);
+    });
+
     test('uses it also where what others left cannot be removed, which is tried again with the next', async () => {
       const left = { Id: 'n0', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } };
       const seen = await engine(new Spares(), false, {

@@ -265,9 +265,9 @@ export class DockerRuntime implements Runtime {
     return spare ?? makeNetwork(this.#maker, { name: spec.name, owner: labelled, kind: 'outward' });
   }
 
-  async makeAhead(signal?: AbortSignal): Promise<void> {
+  async makeAhead(signal?: AbortSignal, asked?: () => void): Promise<void> {
     const { spares, owner } = this.#environment;
-    if (spares) await makeSpare({ ...this.#maker, signal }, spares, owner);
+    if (spares) await makeSpare({ ...this.#maker, signal, asked }, spares, owner);
   }
 
   async makeSpare(): Promise<void> {

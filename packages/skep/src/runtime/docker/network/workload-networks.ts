@@ -43,6 +43,8 @@ export interface NetworkMaker {
   readonly randomId: () => string;
   /** Leaves it; an engine may go on with what it was asked. */
   readonly signal?: AbortSignal | undefined;
+  /** Called once the engine has been asked. */
+  readonly asked?: (() => void) | undefined;
 }
 
 /** More than networks that are made at once are likely to meet in. */
@@ -59,7 +61,7 @@ const MAX_NAMES_TRIED = 3;
 export async function makeNetwork(maker: NetworkMaker, wish: NetworkWish): Promise<MadeNetwork> {
   const key = `${wish.owner}/${wish.name ?? maker.randomId()}/${wish.kind}`;
   const only = wish.kind === 'internal' ? wish.subnet : undefined;
-  const subnets = only ? [only].values() : subnetCandidates(key, await machineRanges());
+  const subnets = only ? [only].values() : subnetCandidates(key, machineRanges());
   for (const subnet of subnets.take(MAX_SUBNETS_TRIED)) {
     const made = await makeIn(maker, wish, subnet);
     if (made !== undefined) return made;
@@ -75,7 +77,7 @@ const attempt = ({ name }: NetworkWish): string =>
 
 /** Undefined where the subnet is used. A name that is taken by a leftover of the same workload is freed. */
 async function makeIn(
-  { client, randomId, signal }: NetworkMaker,
+  { client, randomId, signal, asked }: NetworkMaker,
   wish: NetworkWish,
   subnet: Range,
 ): Promise<MadeNetwork | undefined> {
@@ -83,7 +85,7 @@ async function makeIn(
   let name = networkName(wish, randomId);
   for (let left = MAX_NAMES_TRIED; ; left -= 1) {
     const body = networkBody({ wish, name, subnet, podman });
-    const answer = await client.call({ method: 'POST', path: '/networks/create', body, signal });
+    const answer = await client.call({ method: 'POST', path: '/networks/create', body, signal, sent: asked });
     if (answer.status === 201) {
       const id = readAnswer(createdShape, answer.body).Id;
       // What cannot be removed now goes with the workload.
