@@ -1,13 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { acquireLock } from '@skep/core/files/lock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import type { Context } from '../cli/context.ts';
 import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
-import { Spares, type Spare } from '../runtime/spares.ts';
+import { Spares } from '../runtime/spares.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
 import { readStatus } from '../supervisor/state.ts';
+import { surroundingsOf } from './carry-out.ts';
 import { startLock } from '../supervisor/wake-early.ts';
 
 /** What a run asks of a runtime until it runs. */
@@ -155,37 +158,30 @@ describe('while the supervisor that a run has started comes up', () => {
     },
   );
 
-  test.each([
-    ['once that is asked for', true, ['asked', 'prepared', 'made']],
-    ['though nobody hears what is asked', false, ['prepared', 'made']],
-  ])('the rest of the run goes on %s, and does not wait until it is made', async (_, isHeard, expected) => {
-    const order: string[] = [];
-    const spares = new Spares();
-    const { promise: prepared, resolve } = Promise.withResolvers<void>();
-    const make = async (asked?: () => void): Promise<Spare> => {
-      for (let turn = 0; turn < 5; turn += 1) await immediate();
-      if (isHeard) order.push('asked');
-      if (isHeard) asked?.();
-      await prepared;
-      order.push('made');
-      return { id: 'n1', name: 'n1', remove: async () => {} };
-    };
-    const memory = new MemoryRuntime({ 'fake:1': idle });
-    const runtime = Object.assign(memory, {
-      makeAhead: (_signal?: AbortSignal, asked?: () => void) => spares.make('engine', () => make(asked)),
+  test('the run goes on once whoever makes that has heard of it, or does not seem to hear', async () => {
+    const { promise: late, resolve: wake } = Promise.withResolvers<void>();
+    const clock = { ...manualClock(), sleep: () => late };
+    const { signal } = new AbortController();
+    let hears = (): void => {};
+    const runtime = Object.assign(new MemoryRuntime({}), {
+      makeAhead(_signal?: AbortSignal, asked?: () => void) {
+        hears = asked ?? hears;
+        return new Promise<void>(() => {});
+      },
     });
-    const prepare = memory.prepare.bind(memory);
-    runtime.prepare = (request) => {
-      order.push('prepared');
-      resolve();
-      return prepare(request);
-    };
-    const skep = await commandUnderTest({ supervisor: 'asked', runtime });
-    await skep.startSupervisor();
-    const lock = await acquireLock(startLock(skep.places), { waitMs: 0, what: 'starting the supervisor' });
-    const up = { word: Promise.resolve({ up: true } as const), over: new Promise<void>(() => {}) };
-    const { status } = await skep.run('run fake:1 --name a1', { woken: { begin: () => up, lock }, spares });
-    expect({ status, order }).toEqual({ status: 0, order: expected });
+    const { makeAhead } = surroundingsOf({ signal, clock, woken: {} } as unknown as Context);
+    const order: string[] = [];
+    const first = makeAhead?.(runtime).then(() => order.push('heard'));
+    await immediate();
+    expect(order).toEqual([]);
+    hears();
+    await first;
+    const second = makeAhead?.(runtime).then(() => order.push('deaf'));
+    await immediate();
+    expect(order).toEqual(['heard']);
+    wake();
+    await second;
+    expect(order).toEqual(['heard', 'deaf']);
   });
 
   test.each([

@@ -107,20 +107,6 @@ test('one that is still being made is waited for, and nobody gets one that could
   expect(await none).toBeUndefined();
 });
 
-test('what stays is waited for where all else goes, and after the end none is made', async () => {
-  const spares = new Spares();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const order: string[] = [];
-  const keeping = spares.keep(() => promise.then(() => void order.push('made')));
-  const failing = spares.keep(() => promise.then(() => Promise.reject(new Error('the disk is full'))));
-  const clearing = spares.clear().then(() => order.push('cleared'));
-  resolve();
-  await Promise.all([keeping, expect(failing).rejects.toThrow('the disk is full'), clearing]);
-  await spares.close();
-  await spares.keep(async () => void order.push('made too late'));
-  expect(order).toEqual(['made', 'cleared']);
-});
-
 test('what is left is removed, and after the end nothing is made', async () => {
   const { left, make } = maker();
   const spares = new Spares();

@@ -31,8 +31,6 @@ export class Spares {
   readonly #known = new Set<string>();
   /** Ids of those that are ready, or on their way to a workload. */
   readonly #out = new Set<string>();
-  /** What is being made that stays. */
-  readonly #staying = new Set<Promise<void>>();
   #making = 0;
   #closed = false;
 
@@ -64,18 +62,6 @@ export class Spares {
     }
   }
 
-  /** Makes what stays when all else goes; `clear` waits for it. Fails as `make` does. */
-  async keep(make: () => Promise<void>): Promise<void> {
-    if (this.#closed) return;
-    const making = make();
-    this.#staying.add(making);
-    try {
-      await making;
-    } finally {
-      this.#staying.delete(making);
-    }
-  }
-
   /** True unless it is ready here, or on its way to a workload, or another process that runs has made it and may use it yet. */
   isLeft(id: string, maker: string): boolean {
     if (this.#out.has(id)) return false;
@@ -104,7 +90,6 @@ export class Spares {
 
   /** Removes what is ready. Fails as `remove` does. */
   async clear(): Promise<void> {
-    await Promise.allSettled(this.#staying);
     const all = await Promise.all([...this.#ready.keys()].map((key) => this.take(key)));
     await Promise.all(all.flatMap((one) => (one === undefined ? [] : [this.#remove(one)])));
   }

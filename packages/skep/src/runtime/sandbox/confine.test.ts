@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { Bubblewrap } from './confine.ts';
 import { confinedOptions, startConfined, type ConfinedProgram } from './confine.ts';
@@ -145,3 +146,31 @@ test('a program that cannot be started takes nothing else down where its mounts 
     process.off('unhandledRejection', note);
   }
 });
+
+test.each([
+  ['an ordinary user', ordinary, []],
+  // The program that gives up root would be steered by it.
+  ['root', root, ['LD_KEY=1']],
+])(
+  'of the variables of a program, what starts it for %s is told on its command line',
+  async (_, found, told) => {
+    const env = { LD_KEY: '1', LC_ALL: 'de_DE', KEY: '2' };
+    const commands: (readonly string[])[] = [];
+    for (const more of [{}, { LANG: 'secret' }]) {
+      const { child } = startConfined(
+        found,
+        { ...program, env: { ...env, ...more } },
+        {
+          stdio: ['ignore', 'ignore', 'ignore'],
+          within(command) {
+            commands.push(command);
+            return ['/bin/true'];
+          },
+        },
+      );
+      await once(child, 'exit');
+    }
+    const variables = commands.map((command) => command.filter((one) => /^\w+=/.test(one)));
+    expect(variables.map((all) => all.toSorted())).toEqual([['LANG=C.UTF-8', ...told].toSorted(), told]);
+  },
+);

@@ -248,9 +248,11 @@ export const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
 /** The command as bubblewrap is to start it, and the variables it may set for that. */
 function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
   const variables = Object.entries({ ...surroundings(), ...program.env });
-  // Only ours: any user can read these, and a person's may be a secret. Each program on the way would load files for it.
+  // Any user can read these, so a person's own are among them only where they must: a program on the way still has rights.
+  const isSteering = (key: string) => bubblewrap.setpriv !== undefined && STEERING.test(key);
+  // Each program on the way would load files for it.
   const isLanguage = (key: string, value: string) => key === 'LANG' && value === LANGUAGE;
-  const isLate = ([key, value]: readonly [string, string]) => STEERING.test(key) || isLanguage(key, value);
+  const isLate = ([key, value]: readonly [string, string]) => isSteering(key) || isLanguage(key, value);
   const late = variables.filter(isLate).map(([key, value]) => `${key}=${value}`);
   const env = Object.fromEntries(variables.filter((one) => !isLate(one)));
   const begin = [BEGIN, ...late, ...program.command];

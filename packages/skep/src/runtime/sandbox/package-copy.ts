@@ -1,27 +1,24 @@
 import { execFile, type ExecFileException } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { chmod, lstat, readdir, rename } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import { removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { whyNotWritten } from '@skep/core/files/write-failure.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
-import type { Observed } from '../runtime.ts';
 import { bootId } from './linux-process.ts';
-import { isFull, removeFiles, scratchDirectory } from './own-directories.ts';
+import { isFull, removeFiles } from './own-directories.ts';
 import { packageHome } from './package-trees.ts';
-import { packagesDirectory } from './places.ts';
-import { bytesBelow } from './usage.ts';
+import { packagesDirectory, type WorkloadPlaces } from './places.ts';
 
 const run = promisify(execFile);
 
 /** Names on one command line, whose length is limited. */
 const AT_ONCE = 500;
-/** What is larger than this is copied when it is wanted, and lies on the disk once less. */
-const AHEAD_BYTES = 32 * 1024 * 1024;
+/** What is more than this is copied when it is wanted. */
+const AHEAD = { files: 1_000, bytes: 32 * 1024 * 1024 } as const;
 
 /**
  * Copies the folder of a package into an empty directory; what the package depends on is left out. By cp(1), on another
@@ -50,57 +47,60 @@ async function failCopy(target: string, cause: ExecFileException): Promise<never
   });
 }
 
-const READY = '.copy-';
-/** A machine that went down may have lost what was not on its disk yet, so a copy is good for the boot it was made in. */
-const readyIn = async (tree: string): Promise<string> => path.join(tree, `${READY}${await bootId()}`);
-
-/** Moves the copy that was made ahead to where nothing is; false where there is none that can be moved there. */
-export async function takeCopy(tree: string, target: string): Promise<boolean> {
-  try {
-    const ready = await readyIn(tree);
-    // The tree was made by a package manager, and a link would be mounted as where it leads.
-    if (!(await lstat(ready)).isDirectory()) return false;
-    await rename(ready, target);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** Where a server's own copy of its package's folder lies. */
+export const copyOf = ({ state }: Pick<WorkloadPlaces, 'state'>): string => path.join(state, 'package');
 
 /**
- * Makes a copy of the folder of each package that runs ahead of the next workload of it (decision 0449), kept with the
- * package and removed with it. Nothing is made where one is there, where servers get none, or where it would be large.
+ * Copies the folder of a package into what was made ahead of the next workload (decision 0449), which begins with it where it
+ * runs that package. Nothing is copied where servers get none, or much. What cannot be copied is copied at the start.
  */
-export async function makeCopies(
+export async function copyAhead(
   environment: RuntimeEnvironment,
-  workloads: readonly Pick<Observed, 'state' | 'reference'>[],
+  reference: string,
+  places: Pick<WorkloadPlaces, 'state' | 'copied'>,
 ): Promise<void> {
-  const running = workloads.filter(({ state }) => state === 'running');
-  for (const reference of new Set(running.map((one) => one.reference)))
-    await copyAhead(environment, reference);
+  try {
+    const tree = path.join(packagesDirectory(environment), reference);
+    const home = await packageHome(tree);
+    if (home === undefined || !(await isSmall(path.join(tree, home)))) return;
+    await mkdir(copyOf(places), { recursive: true, mode: 0o755 });
+    await copyPackage(path.join(tree, home), copyOf(places));
+    // Last of all: a copy that nobody has called whole is none.
+    await writeFile(places.copied, await noteOf(reference), { mode: 0o600 });
+  } catch {
+    await removeFiles(places.state);
+  }
 }
 
-async function copyAhead(environment: RuntimeEnvironment, reference: string): Promise<void> {
-  const packages = packagesDirectory(environment);
-  const tree = path.join(packages, reference);
-  const [there, ready] = [await ifThere(readdir(tree)), await readyIn(tree)];
-  if (there === undefined || there.includes(path.basename(ready))) return;
-  const home = await packageHome(tree);
-  if (home === undefined) return;
-  const source = path.join(tree, home);
-  const parts = (await ownNames(source)).map((name) => path.join(source, name));
-  if (parts.length > AT_ONCE || (await bytesBelow(parts)) > AHEAD_BYTES) return;
-  for (const old of there.filter((name) => name.startsWith(READY))) await removeFiles(path.join(tree, old));
-  const copy = await scratchDirectory(packages, environment);
-  try {
-    await copyPackage(source, copy);
-    await chmod(copy, 0o755);
-    await rename(copy, ready);
-  } catch (error) {
-    // Somebody else may have made it meanwhile, or removed the package.
-    if (existsSync(tree) && !existsSync(ready)) throw error;
-  } finally {
-    await removeFiles(copy);
-    await removeEmpty(packages);
+/** A machine that went down may have lost what was not on its disk yet. */
+const noteOf = async (reference: string): Promise<string> => `${await bootId()} ${reference}`;
+
+/** Removes the copy where the workload runs something else. */
+export async function dropOtherCopy(
+  places: Pick<WorkloadPlaces, 'state' | 'copied'>,
+  reference: string,
+): Promise<void> {
+  if (await isCopiedAhead(places, reference)) return;
+  await removeFiles(places.state);
+  await removeFile(places.copied);
+}
+
+/** Whether a whole copy of that package was made ahead. */
+export async function isCopiedAhead(
+  { copied }: Pick<WorkloadPlaces, 'copied'>,
+  reference: string,
+): Promise<boolean> {
+  return (await ifThere(readFile(copied, 'utf8'))) === (await noteOf(reference));
+}
+
+async function isSmall(folder: string): Promise<boolean> {
+  let [files, bytes] = [0, 0];
+  const waiting = (await ownNames(folder)).map((name) => path.join(folder, name));
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    const found = await lstat(one);
+    if (found.isDirectory()) waiting.push(...(await readdir(one)).map((name) => path.join(one, name)));
+    [files, bytes] = [files + 1, bytes + found.size];
+    if (files + waiting.length > AHEAD.files || bytes > AHEAD.bytes) return false;
   }
+  return true;
 }

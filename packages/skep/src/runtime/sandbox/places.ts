@@ -44,6 +44,8 @@ export function workloadPlaces(directory: string) {
     state: at('state'),
     /** Which package its own folder was copied from, and what came with it. */
     shipped: at('shipped.json'),
+    /** Id of the package whose folder was copied into the state ahead of the workload; see package-copy.ts. */
+    copied: at('copied'),
     /** Which limit the latest run was ended for; see guard.ts. */
     exceeded: at('exceeded'),
     /** A pipe for stderr, and stdout too where it is not the protocol channel; see log-pipe.ts. */

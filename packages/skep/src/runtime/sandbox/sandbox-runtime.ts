@@ -39,7 +39,6 @@ import { isRead, untilLogged } from './log-pipe.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { openNetwork } from './open-network.ts';
 import { ownNetworkOf } from './own-network.ts';
-import { makeCopies } from './package-copy.ts';
 import { prepare } from './prepare.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
@@ -171,9 +170,8 @@ export class SandboxRuntime implements Runtime {
     await this.#directories.make(spec);
   }
 
-  async makeSpare(): Promise<void> {
-    const copies = async () => makeCopies(this.#environment, await this.list());
-    await Promise.all([this.#directories.makeSpare(), this.#environment.spares?.keep(copies)]);
+  makeSpare(): Promise<void> {
+    return this.#directories.makeSpare();
   }
 
   async #check(spec: WorkloadSpec): Promise<void> {

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import {
   chmod,
   cp,
@@ -69,26 +68,37 @@ describe('a server', () => {
     await expect(text('left.js')).rejects.toThrow('ENOENT');
   });
 
-  test('gets the copy that was made ahead, and the next one a copy of its own', async () => {
+  /** As package-copy.ts makes it. */
+  async function copied(root: string): Promise<void> {
+    await cp(path.join(root, 'node_modules/@s/p/dist'), own('dist'), { recursive: true });
+    await writeFile(own('ahead.js'), 'ahead');
+    await writeFile(places.copied, `${await bootId()} ${path.basename(root)}`);
+  }
+
+  test('begins with the copy that was made ahead, once', async () => {
     const root = await tree('one', ['dist/index.js', 'node_modules/dep/index.js']);
-    const ahead = path.join(root, `.copy-${await bootId()}`);
-    await cp(path.join(root, 'node_modules/@s/p/dist'), path.join(ahead, 'dist'), { recursive: true });
-    await writeFile(path.join(ahead, 'ahead.js'), 'ahead');
+    await copied(root);
+    // A start that is cut short leaves it as it is.
+    await serverState({ places, reference: 'one', tree: root, user: undefined });
     await state(root);
     expect([await text('dist/index.js'), await text('ahead.js')]).toEqual(['one', 'ahead']);
-    expect(existsSync(ahead)).toBe(false);
     const { files } = JSON.parse(await readFile(places.shipped, 'utf8')) as { files: string[] };
     expect(files.toSorted()).toEqual(['ahead.js', 'dist/index.js']);
-    await rm(places.directory, { recursive: true });
-    await mkdir(places.directory);
+    await writeFile(places.shipped, 'damaged');
     await state(root);
     expect((await readdir(own('.'))).toSorted()).toEqual(['dist', 'node_modules']);
   });
 
+  test('does not begin with a copy of another package', async () => {
+    await copied(await tree('other', ['dist/index.js']));
+    await state(await tree('one', ['dist/index.js']));
+    expect(await text('dist/index.js')).toBe('one');
+    await expect(text('ahead.js')).rejects.toThrow('ENOENT');
+  });
+
   test.skipIf(process.getuid?.() !== 0)('has what was copied ahead given to its user', async () => {
     const root = await tree('one', ['dist/index.js']);
-    const ahead = path.join(root, `.copy-${await bootId()}`);
-    await cp(path.join(root, 'node_modules/@s/p'), ahead, { recursive: true });
+    await copied(root);
     await state(root, { uid: 60_710, gid: 60_710 });
     const owners = await Promise.all(['.', 'dist', 'dist/index.js'].map((one) => lstat(own(one))));
     expect(owners.map(({ uid }) => uid)).toEqual([60_710, 60_710, 60_710]);

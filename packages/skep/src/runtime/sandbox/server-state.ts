@@ -4,7 +4,7 @@ import { copyFile, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/p
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { atomicWrite } from '@skep/core/files/atomic-write.ts';
+import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import {
@@ -23,7 +23,7 @@ import { bootId } from './linux-process.ts';
 import { APP, packageHome } from './package-trees.ts';
 import type { WorkloadPlaces } from './places.ts';
 import { removeFiles } from './own-directories.ts';
-import { copyPackage, takeCopy } from './package-copy.ts';
+import { copyOf, copyPackage, isCopiedAhead } from './package-copy.ts';
 
 const run = promisify(execFile);
 
@@ -62,9 +62,10 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const copy = copyOf(places);
   const boot = await bootId();
   const made = await readMade(places);
-  let isCopied = false;
-  if (made === undefined) isCopied = await beginCopy(copy, () => takeCopy(tree, copy));
-  else if (made.reference !== reference) await renew(owner, made, source);
+  const isCopied = made === undefined && (await isCopiedAhead(places, reference));
+  if (made === undefined) {
+    if (!isCopied) await beginCopy(copy);
+  } else if (made.reference !== reference) await renew(owner, made, source);
   else if (made.boot !== boot) {
     await restoreLost(made.files, source, copy);
     await writeMade(places, { ...made, boot }, { durable: true });
@@ -86,6 +87,8 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
         const owned = isNew ? user : undefined;
         const files = isCopied ? pathsBelow(copy, owned) : await copyFolder(source, copy, owned);
         await writeMade(places, { reference, files, boot });
+        // From now on the server may change it.
+        await removeFile(places.copied);
       }
       if (user !== undefined) await give(places.state, user, isNew);
     },
@@ -112,7 +115,6 @@ const madeShape = members({
 });
 type Made = ShapeType<typeof madeShape>;
 
-const copyOf = ({ state }: WorkloadPlaces): string => path.join(state, 'package');
 const nextOf = ({ state }: WorkloadPlaces): string => path.join(state, 'package.next');
 
 /** What the copy was made from, and the files that came with the package; undefined where there is no whole copy. */
@@ -124,12 +126,10 @@ async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
   return (await isDirectory(copyOf(places))) ? made : undefined;
 }
 
-/** One that is not written down as made is no copy, or one that was interrupted. True where one made ahead takes its place. */
-async function beginCopy(copy: string, take?: () => Promise<boolean>): Promise<boolean> {
+/** One that is not written down as made is no copy, or one that was interrupted. */
+async function beginCopy(copy: string): Promise<void> {
   await removeFiles(copy);
-  if ((await take?.()) === true) return true;
   await mkdir(copy, { mode: 0o755 });
-  return false;
 }
 
 /** The old copy is there until the new one is complete: a start that is interrupted before is begun anew by the next one. */

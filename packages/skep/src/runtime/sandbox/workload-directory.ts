@@ -11,6 +11,7 @@ import { openLogPipe, type LogPipe } from './log-pipe.ts';
 import { openNetwork, type Opening } from './open-network.ts';
 import { scratchDirectory } from './own-directories.ts';
 import { ownNetworkOf } from './own-network.ts';
+import { copyAhead, dropOtherCopy } from './package-copy.ts';
 import { isHeld, makePipes } from './pipes.ts';
 import { workloadPlaces, workloadsDirectory } from './places.ts';
 import { encodeSpec } from './records.ts';
@@ -27,7 +28,7 @@ export interface Begun extends AsyncDisposable {
 
 /**
  * What a start begins with whatever is started: the directory of a workload with its pipes, what writes its log, and a
- * network of its own that is connected.
+ * network of its own that is connected; and a copy of the package that was started last.
  */
 class SpareDirectory implements Spare, Begun {
   readonly id: string;
@@ -71,7 +72,8 @@ export class WorkloadDirectories {
   readonly #bubblewrap: Bubblewrap;
   /** By the workload that will have it. */
   readonly #ahead = new Map<string, Begun>();
-  #hasUsual = false;
+  /** Reference of the last one made here that could have used what is made ahead. */
+  #usual: string | undefined;
 
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
     this.#environment = environment;
@@ -83,10 +85,11 @@ export class WorkloadDirectories {
     const environment = this.#environment;
     const root = workloadsDirectory(environment);
     const isUsual = spec.stdio && ownNetworkOf(spec, this.#bubblewrap.network)?.kind === 'connected';
-    this.#hasUsual ||= isUsual;
+    if (isUsual) this.#usual = spec.reference;
     const spare = isUsual ? await takeSpare(environment) : undefined;
     const draft = spare?.id ?? (await scratchDirectory(root, environment));
     try {
+      if (spare) await dropOtherCopy(workloadPlaces(draft), spec.reference);
       const text = encodeSpec({ spec, createdAt: new Date() });
       await writeFile(workloadPlaces(draft).spec, text, { mode: 0o600 });
       await rename(draft, path.join(root, spec.name));
@@ -114,10 +117,11 @@ export class WorkloadDirectories {
 
   /** Makes what the next one begins with, where one that could use it was made here. Fails with `runtime/start-failed`. */
   async makeSpare(): Promise<void> {
-    if (this.#hasUsual) await this.#environment.spares?.make(KEY, () => this.#spare());
+    const reference = this.#usual;
+    if (reference !== undefined) await this.#environment.spares?.make(KEY, () => this.#spare(reference));
   }
 
-  async #spare(): Promise<Spare> {
+  async #spare(reference: string): Promise<Spare> {
     const [environment, bubblewrap] = [this.#environment, this.#bubblewrap];
     const directory = await scratchDirectory(workloadsDirectory(environment), environment);
     const places = workloadPlaces(directory);
@@ -129,6 +133,7 @@ export class WorkloadDirectories {
     const opening = made.use(openNetwork({ bubblewrap, network, node, places, ports: [], pipes }));
     await pipes;
     const log = made.use(openLogPipe(places, bubblewrap.inherited));
+    await copyAhead(environment, reference, places);
     await opening.connected;
     made.move();
     return new SpareDirectory(directory, opening, log);
