@@ -47,7 +47,7 @@ function endedMeanwhile(name: string, what: string): SkepError {
 }
 
 /** After a start, when whoever asked for it has used it for the first time. */
-const SPARE_MS = 50;
+const SPARE_MS = 100;
 
 /** How often another port is chosen for a proxy whose port was taken. */
 const MAX_MOVES = 10;
