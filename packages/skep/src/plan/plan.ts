@@ -132,6 +132,9 @@ export interface Surroundings {
   readonly connect: (
     reference?: RuntimeReference,
   ) => Promise<{ readonly runtime: Runtime; readonly info: Promise<RuntimeInfo> }>;
-  /** Set while the supervisor comes up: begins with what a workload with a network of its own will need (decision 0462). */
+  /**
+   * Set while the supervisor comes up: begins with what a workload with a network of its own will need, and resolves once that
+   * has been asked for, or does not seem to be heard (decision 0462).
+   */
   readonly makeAhead?: (runtime: Runtime) => Promise<void>;
 }

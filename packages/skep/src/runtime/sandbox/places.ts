@@ -44,7 +44,7 @@ export function workloadPlaces(directory: string) {
     state: at('state'),
     /** Which package its own folder was copied from, and what came with it. */
     shipped: at('shipped.json'),
-    /** Id of the package whose folder was copied into the state ahead of the workload; see package-copy.ts. */
+    /** Of which package, and in which boot, the state has a copy that was made ahead of the workload; see package-copy.ts. */
     copied: at('copied'),
     /** Which limit the latest run was ended for; see guard.ts. */
     exceeded: at('exceeded'),

@@ -86,9 +86,9 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
       if (made === undefined) {
         const owned = isNew ? user : undefined;
         const files = isCopied ? pathsBelow(copy, owned) : await copyFolder(source, copy, owned);
-        await writeMade(places, { reference, files, boot });
-        // From now on the server may change it.
+        // The server may change it once this is complete, and then it is no copy that was made ahead any more.
         await removeFile(places.copied);
+        await writeMade(places, { reference, files, boot });
       }
       if (user !== undefined) await give(places.state, user, isNew);
     },
