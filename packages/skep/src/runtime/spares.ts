@@ -31,7 +31,8 @@ export class Spares {
   readonly #known = new Set<string>();
   /** Ids of those that are ready, or on their way to a workload. */
   readonly #out = new Set<string>();
-  #making = 0;
+  /** What those will be called that are being made. */
+  readonly #coming = new Map<Promise<Spare>, string | undefined>();
   #closed = false;
 
   constructor(of?: SparesOf) {
@@ -41,15 +42,16 @@ export class Spares {
 
   /**
    * Makes one, unless one is there. `maybeLeft` where something may be left by a process that was killed, or by an attempt
-   * of this one that failed; it may be removed then, as far as it `isLeft`. Fails as `make` does.
+   * of this one that failed; it may be removed then, as far as it `isLeft`. `name` where that is known before it is made.
+   * Fails as `make` does.
    */
-  async make(key: string, make: (maybeLeft: boolean) => Promise<Spare>): Promise<void> {
+  async make(key: string, make: (maybeLeft: boolean) => Promise<Spare>, name?: string): Promise<void> {
     if (this.#closed || this.#ready.has(key)) return;
     // What is being made is known by its id only when it is there.
-    const maybeLeft = !this.#known.has(key) && this.#making === 0;
+    const maybeLeft = !this.#known.has(key) && this.#coming.size === 0;
     if (maybeLeft) this.#known.add(key);
-    this.#making += 1;
     const making = make(maybeLeft);
+    this.#coming.set(making, name);
     this.#ready.set(key, making);
     try {
       this.#out.add((await making).id);
@@ -58,7 +60,7 @@ export class Spares {
       this.lookAgain();
       throw error;
     } finally {
-      this.#making -= 1;
+      this.#coming.delete(making);
     }
   }
 
@@ -79,6 +81,12 @@ export class Spares {
   /** One that was taken has come to its workload, or else may be left. */
   arrived(id: string, came: boolean): void {
     if (this.#out.delete(id) && !came) this.lookAgain();
+  }
+
+  /** What the one will be called that is being made; undefined where none is, or that is not known yet. */
+  nameOfComing(key: string): string | undefined {
+    const making = this.#ready.get(key);
+    return making && this.#coming.get(making);
   }
 
   /** The one that is ready, or is being made: its caller's alone from now on. Undefined where there is none. */

@@ -26,6 +26,7 @@ export interface BodyContext {
 
 /** How a container is connected with a network that was made for it. */
 export interface Connection {
+  /** Its name, where it is not made yet. */
   readonly id: string;
   readonly name: string;
   /** On an internal network, behind a gateway. */
@@ -98,9 +99,9 @@ function userText(user: string): string {
 }
 
 /** Said beside the mode, because from that alone older engines keep the name, which need not be unique. */
-function endpoint({ id, isolation }: Connection): object {
+function endpoint({ id, name, isolation }: Connection): object {
   const fixed = isolation ? { IPAMConfig: { IPv4Address: serverAddress(isolation.internal) } } : {};
-  return { [id]: { NetworkID: id, ...fixed } };
+  return { [id]: { ...(id === name ? {} : { NetworkID: id }), ...fixed } };
 }
 
 /**

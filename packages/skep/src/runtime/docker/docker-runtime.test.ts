@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
 import { Spares } from '../spares.ts';
-import { scriptedEngine, type Script } from './engine.fixture.ts';
+import { scriptedEngine, type Asked, type Script } from './engine.fixture.ts';
 import { isStuck } from '../stuck.ts';
 
 const signal = new AbortController().signal;
@@ -190,6 +190,71 @@ describe('to create a workload', () => {
         expect.objectContaining({ Name: expect.stringMatching(/^skep-spare-/) }),
       ]);
       expect(asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
+    });
+
+    /** Creates it while the engine, which has been asked for its network, makes that. */
+    async function createMeanwhile(more: Record<string, Script>) {
+      const seen = await engine(new Spares(), false, more);
+      const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+      const ahead = seen.runtime.makeAhead?.(undefined, resolve).catch(() => {});
+      await isAsked;
+      await seen.runtime.create(wanted);
+      await ahead;
+      return seen.asked.filter(({ what }) => /^(?:POST|DELETE) /.test(what));
+    }
+    const modes = (asked: readonly Asked[]): readonly unknown[] =>
+      asked
+        .filter(({ what }) => what === 'POST /containers/create')
+        .map(({ body }) => (body as { HostConfig: { NetworkMode: string } }).HostConfig.NetworkMode);
+
+    test('has its container made while its network is, which is then called by its name', async () => {
+      const { promise: isCreated, resolve } = Promise.withResolvers<void>();
+      const asked = await createMeanwhile({
+        'POST /networks/create': () => isCreated.then(() => made('n1')),
+        'POST /containers/create': () => {
+          resolve();
+          return { status: 201 };
+        },
+      });
+      expect(asked.map(({ what }) => what)).toEqual(['POST /networks/create', 'POST /containers/create']);
+      expect(asked[1]?.body).toMatchObject({
+        HostConfig: { NetworkMode: 'skep-spare-random' },
+        NetworkingConfig: { EndpointsConfig: { 'skep-spare-random': {} } },
+        Labels: { 'skep.network': 'skep-spare-random' },
+      });
+    });
+
+    test('has its container made anew where that network could not be made', async () => {
+      const asked = await createMeanwhile({
+        'POST /networks/create': [{ status: 500, body: refusal('no') }, made('n2')],
+        'DELETE /containers/a1': { status: 204 },
+      });
+      expect(modes(asked)).toEqual(['skep-spare-random', 'n2']);
+      const at = (what: string): number => asked.findLastIndex((one) => one.what === what);
+      expect(at('DELETE /containers/a1')).toBeGreaterThan(-1);
+      expect(at('DELETE /containers/a1')).toBeLessThan(at('POST /containers/create'));
+    });
+
+    test('has its container made once its network is there where the engine wants that', async () => {
+      const asked = await createMeanwhile({
+        'POST /containers/create': [{ status: 404, body: refusal('network not found') }, { status: 201 }],
+      });
+      expect(modes(asked)).toEqual(['skep-spare-random', 'n1']);
+      expect(asked.map(({ what }) => what)).not.toContain('DELETE /containers/a1');
+    });
+
+    test('leaves nothing where its network cannot be made', async () => {
+      const seen = await engine(new Spares(), false, {
+        'POST /networks/create': { status: 500, body: refusal('no') },
+        'DELETE /containers/a1': { status: 204 },
+      });
+      const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+      const ahead = seen.runtime.makeAhead?.(undefined, resolve).catch(() => {});
+      await isAsked;
+      await expect(seen.runtime.create(wanted)).rejects.toMatchObject({ code: 'runtime/engine-refused' });
+      await ahead;
+      expect(seen.calls().filter((what) => what === 'POST /containers/create')).toHaveLength(1);
+      expect(seen.calls().at(-1)).toBe('DELETE /containers/a1');
     });
 
     test('tells that the engine has been asked for it, once', async () => {

@@ -22,7 +22,7 @@ import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
 import type { EngineClient } from './client.ts';
-import { containerBody, hasOwnNetwork, type Connection } from './container-body.ts';
+import { hasOwnNetwork, type Connection } from './container-body.ts';
 import {
   containerPath,
   hasOwnFiles,
@@ -33,10 +33,11 @@ import {
   seenFiles,
   workloadIds,
 } from './containers.ts';
+import { createContainer } from './create-container.ts';
 import type { CredentialSources } from './credentials.ts';
 import { engineInfo, otherArchitecture, unheldLimits } from './engine-info.ts';
 import { containerEvents } from './events.ts';
-import { createFailure, refused, startFailure } from './failure.ts';
+import { refused, startFailure } from './failure.ts';
 import * as volumes from './data-volumes.ts';
 import { refuseFilesOfRoot } from './files-of-root.ts';
 import { gatewayTraffic, removeGateway, stopGateway } from './gateway/gateway-container.ts';
@@ -48,7 +49,7 @@ import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
 import { removeSharedNetwork } from './network/old-shared-network.ts';
 import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
-import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
+import { makeSpare, nameOfComing, takeSpare, unnamedNetworks } from './network/spare-network.ts';
 import {
   makeNetwork,
   removeNetwork,
@@ -228,26 +229,32 @@ export class DockerRuntime implements Runtime {
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
     checkIsolation(spec);
-    const [made, placed] = await Promise.allSettled([
-      volumes.makeVolumes(this.#client, spec),
-      this.#network(spec),
-    ]);
+    const client = this.#client;
+    const { coming, network } = this.#placeOf(spec);
+    const making = volumes.makeVolumes(client, spec);
+    // An engine looks for the network of a container when it starts that.
+    const early = coming && making.then(() => createContainer(client, spec, { id: coming, name: coming }));
+    const [made, placed, begun] = await Promise.allSettled([making, network, early]);
+    let isThere = early !== undefined && begun.status === 'fulfilled';
     let isMade = false;
+    const undo = () => removeContainer(client, spec.name, `remove "${spec.name}"`);
     try {
       if (made.status === 'rejected') throw made.reason;
       if (placed.status === 'rejected') throw placed.reason;
-      const { podman } = await this.#client.about();
-      const body = containerBody(spec, { network: placed.value, podman });
-      const query = { name: spec.name };
-      const answer = await this.#client.call({ method: 'POST', path: '/containers/create', query, body });
-      if (answer.status !== 201) throw createFailure(spec, answer);
-      await volumes.openVolumes(this.#client, spec);
-      if (spec.insteadOfRoot === true) await refuseFilesOfRoot(this.#client, spec, this.#environment);
+      if (isThere && placed.value?.name !== coming) {
+        await undo();
+        isThere = false;
+      }
+      if (!isThere) await createContainer(client, spec, placed.value);
+      isThere = true;
+      await volumes.openVolumes(client, spec);
+      if (spec.insteadOfRoot === true) await refuseFilesOfRoot(client, spec, this.#environment);
       isMade = true;
     } catch (error) {
-      if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value, 'stays');
+      if (isThere) await undo();
+      if (made.status === 'fulfilled') await volumes.removeVolumesNamed(client, made.value, 'stays');
       const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};
-      for (const network of [id, outward]) if (network) await removeNetwork(this.#client, network);
+      for (const one of [id, outward]) if (one) await removeNetwork(client, one);
       throw error;
     } finally {
       if (placed.status === 'fulfilled' && placed.value)
@@ -255,14 +262,21 @@ export class DockerRuntime implements Runtime {
     }
   }
 
-  async #network(spec: WorkloadSpec): Promise<Connection | undefined> {
-    if (!hasOwnNetwork(spec)) return undefined;
-    if (spec.isolation !== undefined) return isolate(this.#maker, spec, spec.isolation);
+  /** The network of a workload; `coming` where it is being made already, and will be called so. */
+  #placeOf(spec: WorkloadSpec): {
+    readonly coming?: string | undefined;
+    readonly network: Promise<Connection | undefined>;
+  } {
+    if (!hasOwnNetwork(spec)) return { network: Promise.resolve(undefined) };
+    if (spec.isolation !== undefined) return { network: isolate(this.#maker, spec, spec.isolation) };
     this.#gaveNetwork = true;
-    const { spares, owner } = this.#environment;
-    const labelled = spec.labels[OWNER_LABEL] ?? '';
-    const spare = spares && labelled === owner ? await takeSpare(this.#client, spares) : undefined;
-    return spare ?? makeNetwork(this.#maker, { name: spec.name, owner: labelled, kind: 'outward' });
+    const { spares, owner: own } = this.#environment;
+    const owner = spec.labels[OWNER_LABEL] ?? '';
+    const make = (): Promise<Connection> =>
+      makeNetwork(this.#maker, { name: spec.name, owner, kind: 'outward' });
+    if (spares === undefined || owner !== own) return { network: make() };
+    const coming = nameOfComing(this.#client, spares);
+    return { coming, network: takeSpare(this.#client, spares).then(async (spare) => spare ?? make()) };
   }
 
   async makeAhead(signal?: AbortSignal, asked?: () => void): Promise<void> {

@@ -27,8 +27,8 @@ export interface Scripted {
   readonly raw?: Buffer;
 }
 
-/** One answer for every time, several in their order (the last one stays), or one that depends on the question. */
-export type Script = Scripted | readonly Scripted[] | ((asked: Asked) => Scripted);
+/** One answer for every time, several in their order (the last one stays), or one that depends on the question, and may wait. */
+export type Script = Scripted | readonly Scripted[] | ((asked: Asked) => Scripted | Promise<Scripted>);
 
 export interface EngineUnderTest {
   readonly runtime: Runtime;
@@ -66,9 +66,9 @@ export async function scriptedEngine(
       response.end('OK');
       return;
     }
-    void readAsked(request).then((question) => {
+    void readAsked(request).then(async (question) => {
       asked.push(question);
-      const answer = next(script[question.what], question, turns);
+      const answer = await next(script[question.what], question, turns);
       const { status = 200, body = {}, lines, raw } = answer;
       response.writeHead(status, { 'content-type': 'application/json' });
       if (raw) response.end(raw);
@@ -123,7 +123,11 @@ async function readAsked(request: IncomingMessage): Promise<Asked> {
   };
 }
 
-function next(script: Script | undefined, question: Asked, turns: Map<string, number>): Scripted {
+function next(
+  script: Script | undefined,
+  question: Asked,
+  turns: Map<string, number>,
+): Scripted | Promise<Scripted> {
   // Unless a script has them, there are no networks and no gateways.
   const { what, query } = question;
   if (script === undefined && (what === 'GET /networks' || query['filters']?.includes('auxiliary-workload')))

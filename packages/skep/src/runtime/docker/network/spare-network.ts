@@ -21,9 +21,10 @@ import {
 export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: string): Promise<void> {
   const { client } = maker;
   if ((await client.about()).podman) return;
-  await spares.make(endpointText(client.endpoint), async (maybeLeft) => {
+  const called = `${SPARE_PREFIX}${maker.randomId().slice(-12)}`;
+  const make = async (maybeLeft: boolean): Promise<Spare> => {
     const [made, left] = await Promise.allSettled([
-      makeNetwork(maker, { owner, kind: 'outward', maker: spares.maker }),
+      makeNetwork(maker, { owner, kind: 'outward', ahead: { called, maker: spares.maker } }),
       maybeLeft ? sparesOf(client, owner) : [],
     ]);
     if (made.status === 'rejected') throw made.reason;
@@ -37,15 +38,21 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
     await cleaning.catch(() => spares.lookAgain());
     if (left.status === 'rejected') spares.lookAgain();
     return { id, name, remove: () => removeNetwork(client, id) };
-  });
+  };
+  await spares.make(endpointText(client.endpoint), make, called);
 }
 
 const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });
 
+/** What the network will be called that this process is making ahead; undefined where it makes none. */
+export const nameOfComing = (client: EngineClient, spares: Spares): string | undefined =>
+  spares.nameOfComing(endpointText(client.endpoint));
+
 /** The network that this process has made ahead, its caller's until that has `arrived`; undefined where none can be used. */
 export async function takeSpare(client: EngineClient, spares: Spares): Promise<Spare | undefined> {
+  const isNew = nameOfComing(client, spares) !== undefined;
   const spare = await spares.take(endpointText(client.endpoint));
-  if (spare === undefined) return undefined;
+  if (spare === undefined || isNew) return spare;
   let isUsable = false;
   try {
     const { status, body } = await client.call({ path: `/networks/${spare.id}` });

@@ -26,8 +26,8 @@ export type NetworkWish = (OutwardWish | InternalWish) & {
   /** The workload's; absent for one that is made ahead of a workload. */
   readonly name?: string;
   readonly owner: string;
-  /** Of one that is made ahead; see `Spares`. */
-  readonly maker?: string;
+  /** Of one that is made ahead: what it is called, and who makes it; see `Spares`. */
+  readonly ahead?: { readonly called: string; readonly maker: string };
 };
 
 export interface MadeNetwork {
@@ -59,7 +59,7 @@ const MAX_NAMES_TRIED = 3;
  * `runtime/engine-refused`.
  */
 export async function makeNetwork(maker: NetworkMaker, wish: NetworkWish): Promise<MadeNetwork> {
-  const key = `${wish.owner}/${wish.name ?? maker.randomId()}/${wish.kind}`;
+  const key = `${wish.owner}/${wish.name ?? wish.ahead?.called}/${wish.kind}`;
   const only = wish.kind === 'internal' ? wish.subnet : undefined;
   const subnets = only ? [only].values() : subnetCandidates(key, machineRanges());
   for (const subnet of subnets.take(MAX_SUBNETS_TRIED)) {
@@ -82,7 +82,7 @@ async function makeIn(
   subnet: Range,
 ): Promise<MadeNetwork | undefined> {
   const { podman } = await client.about();
-  let name = networkName(wish, randomId);
+  let name = networkName(wish);
   for (let left = MAX_NAMES_TRIED; ; left -= 1) {
     const body = networkBody({ wish, name, subnet, podman });
     const answer = await client.call({ method: 'POST', path: '/networks/create', body, signal, sent: asked });
@@ -109,8 +109,8 @@ const NO_MACVLAN =
 export const SPARE_PREFIX = 'skep-spare-';
 
 /** For people: what leads to a network is its id, and labels. */
-function networkName({ name: workload, kind }: NetworkWish, randomId: () => string): string {
-  if (workload === undefined) return `${SPARE_PREFIX}${randomId().slice(-12)}`;
+function networkName({ name: workload, ahead, kind }: NetworkWish): string {
+  if (ahead) return ahead.called;
   return kind === 'internal' ? `skep-${workload}-internal` : `skep-${workload}`;
 }
 
@@ -146,7 +146,7 @@ function networkBody({ wish, name, subnet, podman }: NetworkBody): object {
       ...(wish.name === undefined ? {} : { [NAME_LABEL]: wish.name }),
       [OWNER_LABEL]: wish.owner,
       [NETWORK_LABEL]: wish.kind,
-      ...(wish.maker ? { [MAKER_LABEL]: wish.maker } : {}),
+      ...(wish.ahead?.maker ? { [MAKER_LABEL]: wish.ahead.maker } : {}),
     },
   };
 }

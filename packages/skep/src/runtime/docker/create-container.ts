@@ -1,0 +1,20 @@
+import type { WorkloadSpec } from '../runtime.ts';
+import type { EngineClient } from './client.ts';
+import { containerBody, type Connection } from './container-body.ts';
+import { createFailure } from './failure.ts';
+
+/**
+ * Makes the container of a workload, which then waits to be started. Fails with `runtime/name-taken`, `runtime/image-not-found` or
+ * `runtime/engine-refused`.
+ */
+export async function createContainer(
+  client: EngineClient,
+  spec: WorkloadSpec,
+  network: Connection | undefined,
+): Promise<void> {
+  const { podman } = await client.about();
+  const body = containerBody(spec, { network, podman });
+  const query = { name: spec.name };
+  const answer = await client.call({ method: 'POST', path: '/containers/create', query, body });
+  if (answer.status !== 201) throw createFailure(spec, answer);
+}
