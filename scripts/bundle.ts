@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
+import { compiledWhole } from './compiled-whole.ts';
 
 /**
  * Makes the two published packages under dist/: one entry file per program, lazy chunks beside it, no dependencies.
@@ -182,6 +183,10 @@ const CHUNKS = [
   },
 ];
 
+/** Chunks of whose functions a start uses many. */
+const STARTED =
+  /^(?:asking|catalogue|clients|docker|finding|hosting|rights|run-command-line|run-settings|run-through-supervisor|runs|sandbox|shared|supervise)$/;
+
 /** What decides by policies (proxy/steps/authz/cedar-engine.ts), read when the first workload has some. */
 const CEDAR = path.join(root, 'node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm');
 
@@ -216,6 +221,12 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
   launchable(folder, chunks);
   refuseHeavy(chunks);
+  if (name === 'skep')
+    for (const chunk of chunks.filter((one) => STARTED.test(one.name))) {
+      // A function of a chunk that another one calls before it runs would not be there.
+      if (importedBy(chunk, chunks).has(chunk.fileName)) throw new Error(`${chunk.fileName} imports itself`);
+      writeFileSync(path.join(folder, chunk.fileName), compiledWhole(chunk.code));
+    }
   if (name === 'skep') {
     chunks.push(await bundleGateway(folder));
     cpSync(CEDAR, path.join(folder, 'cedar.wasm'));
@@ -291,15 +302,24 @@ function refuseHeavy(chunks: readonly OutputChunk[]): void {
     'sandbox',
     'docker',
   ]) {
-    const loaded = new Set(chunks.filter(({ name }) => name === command).map(({ fileName }) => fileName));
-    // A set hands out what is added to it on the way.
-    for (const file of loaded) for (const one of byFile.get(file)?.imports ?? []) loaded.add(one);
-    const path = [...loaded].find((file) => byFile.get(file)?.name === 'zod');
-    if (path !== undefined) throw new Error(`${command} of skep would load zod: ${[...loaded].join(', ')}`);
-    const builtin = [...loaded].find((file) => file.startsWith('node:'));
+    const loaded = chunks
+      .filter(({ name }) => name === command)
+      .flatMap((chunk) => [...importedBy(chunk, chunks)]);
+    const path = loaded.find((file) => byFile.get(file)?.name === 'zod');
+    if (path !== undefined) throw new Error(`${command} of skep would load zod: ${loaded.join(', ')}`);
+    const builtin = loaded.find((file) => file.startsWith('node:'));
     if (command === 'list' && builtin !== undefined)
       throw new Error(`skep list would load ${builtin} at its start`);
   }
+}
+
+/** Files that are loaded with a chunk. */
+function importedBy(chunk: OutputChunk, chunks: readonly OutputChunk[]): ReadonlySet<string> {
+  const loaded = new Set(chunk.imports);
+  // A set hands out what is added to it on the way.
+  for (const file of loaded)
+    for (const one of chunks.find(({ fileName }) => fileName === file)?.imports ?? []) loaded.add(one);
+  return loaded;
 }
 
 /** What the programs have in common, addresses of the project among it, stands in the workspace's own manifest. */
