@@ -200,9 +200,12 @@ describe.skipIf(!engineThere.available)(title('an isolated workload on an engine
       expect(await fetched(isolated, `http://${host}:3000/`), host).toMatch(/^403 /);
     }
     expect(await fetched(plain, `http://${own[0]}:3000/`)).toMatch(/^200 asked as/);
-    // Not every network outside refuses connections, so what answers counts.
-    for (const host of targets)
-      expect(await fetched(plain, `http://${host}:3000/`, 'localhost'), host).not.toMatch(/asked as|Skep/);
+    // Not every network outside refuses connections, so what answers counts; and Docker 20.10 has its rules away for moments
+    // while another network is made (SECURITY.md), as other tests do.
+    for (const host of targets) {
+      const answered = () => fetched(plain, `http://${host}:3000/`, 'localhost');
+      await expect.poll(answered, { interval: 500 }).not.toMatch(/asked as|Skep/);
+    }
   }, 240_000);
 
   test('asks its gateway for names and nobody else, whether the gateway is there or not', async () => {
