@@ -184,8 +184,22 @@ const CHUNKS = [
 ];
 
 /** Chunks of whose functions a start uses many. */
-const STARTED =
-  /^(?:asking|catalogue|clients|docker|finding|hosting|rights|run-command-line|run-settings|run-through-supervisor|runs|sandbox|shared|supervise)$/;
+const STARTED = [
+  'asking',
+  'catalogue',
+  'clients',
+  'docker',
+  'finding',
+  'hosting',
+  'rights',
+  'run-command-line',
+  'run-settings',
+  'run-through-supervisor',
+  'runs',
+  'sandbox',
+  'shared',
+  'supervise',
+];
 
 /** What decides by policies (proxy/steps/authz/cedar-engine.ts), read when the first workload has some. */
 const CEDAR = path.join(root, 'node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm');
@@ -221,12 +235,7 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
   launchable(folder, chunks);
   refuseHeavy(chunks);
-  if (name === 'skep')
-    for (const chunk of chunks.filter((one) => STARTED.test(one.name))) {
-      // A function of a chunk that another one calls before it runs would not be there.
-      if (importedBy(chunk, chunks).has(chunk.fileName)) throw new Error(`${chunk.fileName} imports itself`);
-      writeFileSync(path.join(folder, chunk.fileName), compiledWhole(chunk.code));
-    }
+  if (name === 'skep') compileStarted(folder, chunks);
   if (name === 'skep') {
     chunks.push(await bundleGateway(folder));
     cpSync(CEDAR, path.join(folder, 'cedar.wasm'));
@@ -284,6 +293,17 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
   const file = path.join(folder, entry.fileName);
   writeFileSync(file, LAUNCHER + entry.code.replace(/^#!.*\n/, ''));
   chmodSync(file, 0o755);
+}
+
+function compileStarted(folder: string, chunks: readonly OutputChunk[]): void {
+  for (const started of STARTED) {
+    const chunk = chunks.find(({ name }) => name === started);
+    if (chunk === undefined)
+      throw new Error(`there is no chunk ${started} whose functions could be compiled`);
+    // A function of a chunk that another one calls before it runs would not be there.
+    if (importedBy(chunk, chunks).has(chunk.fileName)) throw new Error(`${chunk.fileName} imports itself`);
+    writeFileSync(path.join(folder, chunk.fileName), compiledWhole(chunk.code));
+  }
 }
 
 /**

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { choosePort, isFree, planPort } from './free-port.ts';
 
@@ -26,10 +24,6 @@ async function unused(): Promise<number> {
   await new Promise((resolve) => servers.pop()?.close(resolve));
   return port;
 }
-
-const HAS_IPV6 = Object.values(networkInterfaces()).some((all) =>
-  all?.some(({ family }) => family === 'IPv6'),
-);
 
 const none = new Map<number, string>();
 
@@ -77,31 +71,6 @@ describe('the proxy port', () => {
     expect(port).not.toBe(busy);
     expect(await isFree('127.0.0.1', port)).toBe(true);
   });
-  test.each(['127.0.0.1', '0.0.0.0', ...(HAS_IPV6 ? ['::'] : [])])(
-    'a drawn port on which something listens at %s is drawn again',
-    async (there) => {
-      const server = createServer();
-      servers.push(server);
-      await once(server.listen(0, there), 'listening');
-      const { port: busy } = server.address() as AddressInfo;
-      const draws = [busy];
-      const random = (): number => draws.shift() ?? 40_123;
-      expect(await choosePort({ host: '127.0.0.1', promised: async () => none, random })).not.toBe(busy);
-    },
-  );
-  // Elsewhere only the first address of loopback is there.
-  test.runIf(process.platform === 'linux')(
-    'a drawn port on which something listens elsewhere is free',
-    async () => {
-      const server = createServer();
-      servers.push(server);
-      await once(server.listen(0, '127.0.0.2'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      expect(await choosePort({ host: '127.0.0.1', promised: async () => none, random: () => port })).toBe(
-        port,
-      );
-    },
-  );
   test('a port that is taken while a package is fetched is chosen anew', async () => {
     const drawn = await unused();
     const draws = [drawn];

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
@@ -14,32 +13,6 @@ export function isFree(host: string, port: number): Promise<boolean> {
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
   });
 }
-
-/**
- * As `isFree`, for ports that nobody asked for: on Linux of what is listened on already, because to listen somewhere loads
- * what Node has for clusters (7 ms). Whoever then finds it taken all the same moves on.
- */
-async function seemsFree(host: string, port: number): Promise<boolean> {
-  const taken = host === LOOPBACK ? portsOfLoopback() : undefined;
-  return taken === undefined ? isFree(host, port) : !taken.has(port);
-}
-
-const LOOPBACK = '127.0.0.1';
-
-/** Ports on which nothing more can listen at 127.0.0.1; undefined where the system does not tell. See proc(5), /proc/net/tcp. */
-function portsOfLoopback(): ReadonlySet<number> | undefined {
-  try {
-    const tables = ['tcp', 'tcp6'].filter((name) => name === 'tcp' || existsSync(`/proc/net/${name}`));
-    const text = tables.map((name) => readFileSync(`/proc/net/${name}`, 'latin1')).join('');
-    return new Set([...text.matchAll(LISTENING)].map(([, port = '']) => Number.parseInt(port, 16)));
-  } catch {
-    return undefined;
-  }
-}
-
-/** A line of a socket that listens (state 0A) on loopback or everywhere, in the machine's byte order. */
-const LISTENING =
-  /^ *\d+: (?:0{8}|0100007F|7F000001|0{32}|0{16}(?:FFFF0000|0000FFFF)(?:0100007F|7F000001)):([\dA-F]{4}) \S+ 0A /gm;
 
 export interface PortRequest {
   readonly host: string;
@@ -73,10 +46,9 @@ export async function planPort(request: PortRequest): Promise<() => Promise<numb
 export async function choosePort(request: PortRequest): Promise<number> {
   const { host, wanted, had, spared, random, hint } = request;
   const promised = await request.promised();
-  const usable = async (port: number): Promise<boolean> =>
-    !promised.has(port) && (await seemsFree(host, port));
+  const usable = async (port: number): Promise<boolean> => !promised.has(port) && (await isFree(host, port));
   if (wanted !== undefined && wanted !== 0) {
-    if (!promised.has(wanted) && (await isFree(host, wanted))) return wanted;
+    if (await usable(wanted)) return wanted;
     const holder = promised.get(wanted);
     const whose = holder === undefined ? 'another program listens there' : `workload "${holder}" has it`;
     throw new SkepError('run/port-busy', {

@@ -193,14 +193,18 @@ describe('to create a workload', () => {
     });
 
     /** Creates it while the engine, which has been asked for its network, makes that. */
-    async function createMeanwhile(more: Record<string, Script>) {
+    async function createMeanwhile(more: Record<string, Script>, asked: Asked[] = []) {
       const seen = await engine(new Spares(), false, more);
       const { promise: isAsked, resolve } = Promise.withResolvers<void>();
       const ahead = seen.runtime.makeAhead?.(undefined, resolve).catch(() => {});
       await isAsked;
-      await seen.runtime.create(wanted);
-      await ahead;
-      return seen.asked.filter(({ what }) => /^(?:POST|DELETE) /.test(what));
+      try {
+        await seen.runtime.create(wanted);
+      } finally {
+        await ahead;
+        asked.push(...seen.asked.filter(({ what }) => /^(?:POST|DELETE) /.test(what)));
+      }
+      return asked;
     }
     const modes = (asked: readonly Asked[]): readonly unknown[] =>
       asked
@@ -243,18 +247,35 @@ describe('to create a workload', () => {
       expect(asked.map(({ what }) => what)).not.toContain('DELETE /containers/a1');
     });
 
-    test('leaves nothing where its network cannot be made', async () => {
-      const seen = await engine(new Spares(), false, {
-        'POST /networks/create': { status: 500, body: refusal('no') },
-        'DELETE /containers/a1': { status: 204 },
-      });
-      const { promise: isAsked, resolve } = Promise.withResolvers<void>();
-      const ahead = seen.runtime.makeAhead?.(undefined, resolve).catch(() => {});
-      await isAsked;
-      await expect(seen.runtime.create(wanted)).rejects.toMatchObject({ code: 'runtime/engine-refused' });
-      await ahead;
-      expect(seen.calls().filter((what) => what === 'POST /containers/create')).toHaveLength(1);
-      expect(seen.calls().at(-1)).toBe('DELETE /containers/a1');
+    test.each([204, 500])(
+      'says why its network cannot be made, whether or not its container can be removed (%d)',
+      async (status) => {
+        const asked: Asked[] = [];
+        const failing = createMeanwhile(
+          {
+            'POST /networks/create': { status: 500, body: refusal('no more bridges') },
+            'POST /containers/create': { status: 201, body: { Id: 'c1' } },
+            'DELETE /containers/c1': { status, body: refusal('busy') },
+          },
+          asked,
+        );
+        await expect(failing).rejects.toThrow('no more bridges');
+        const calls = asked.map(({ what }) => what);
+        expect(calls.filter((what) => what === 'POST /containers/create')).toHaveLength(1);
+        expect(calls).toContain('DELETE /containers/c1');
+      },
+    );
+
+    test('is not made again where the name is taken', async () => {
+      const asked: Asked[] = [];
+      const failing = createMeanwhile(
+        { 'POST /containers/create': { status: 409, body: refusal('in use') } },
+        asked,
+      );
+      await expect(failing).rejects.toMatchObject({ code: 'runtime/name-taken' });
+      const calls = asked.map(({ what }) => what);
+      expect(calls.filter((what) => what === 'POST /containers/create')).toHaveLength(1);
+      expect(calls.filter((what) => what.startsWith('DELETE '))).toEqual(['DELETE /networks/n1']);
     });
 
     test('tells that the engine has been asked for it, once', async () => {
@@ -534,6 +555,29 @@ describe('to start a workload', () => {
       'POST /containers/a1/start',
     ]);
     expect(engine.asked.at(-3)?.body).toEqual({ Container: 'a1', Force: true });
+  });
+
+  test('that was made with the name of a network that never came gives it one of its own', async () => {
+    const network = 'skep-spare-0123456789ab';
+    const engine = await scriptedEngine({
+      ...connections,
+      [`POST /networks/${network}/disconnect`]: {},
+      'POST /containers/a1/start': [
+        { status: 404, body: refusal(`network ${network} not found`) },
+        { status: 204 },
+      ],
+      'GET /containers/a1/json': {
+        body: container({
+          Config: { Image: 'image:1', Labels: { 'skep.network': network } },
+          HostConfig: { NetworkMode: network },
+          NetworkSettings: { Networks: { [network]: { NetworkID: '' } } },
+        }),
+      },
+      'GET /networks': { body: [] },
+      'POST /networks/create': made('n1'),
+    });
+    await engine.runtime.start('a1');
+    expect(engine.calls()).toContain('POST /networks/n1/connect');
   });
 
   test('on the network that all shared in earlier versions, and is gone, gives it one of its own', async () => {

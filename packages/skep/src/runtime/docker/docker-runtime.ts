@@ -235,26 +235,28 @@ export class DockerRuntime implements Runtime {
     // An engine looks for the network of a container when it starts that.
     const early = coming && making.then(() => createContainer(client, spec, { id: coming, name: coming }));
     const [made, placed, begun] = await Promise.allSettled([making, network, early]);
-    let isThere = early !== undefined && begun.status === 'fulfilled';
+    let id = begun.status === 'fulfilled' ? begun.value : undefined;
     let isMade = false;
-    const undo = () => removeContainer(client, spec.name, `remove "${spec.name}"`);
+    const undo = (container: string) => removeContainer(client, container, `remove "${spec.name}"`);
     try {
       if (made.status === 'rejected') throw made.reason;
       if (placed.status === 'rejected') throw placed.reason;
-      if (isThere && placed.value?.name !== coming) {
-        await undo();
-        isThere = false;
+      // An engine may want the network to be there.
+      if (begun.status === 'rejected' && !hasCode(begun.reason, 'runtime/engine-refused')) throw begun.reason;
+      if (id !== undefined && placed.value?.name !== coming) {
+        await undo(id);
+        id = undefined;
       }
-      if (!isThere) await createContainer(client, spec, placed.value);
-      isThere = true;
+      id ??= await createContainer(client, spec, placed.value);
       await volumes.openVolumes(client, spec);
       if (spec.insteadOfRoot === true) await refuseFilesOfRoot(client, spec, this.#environment);
       isMade = true;
     } catch (error) {
-      if (isThere) await undo();
+      // What cannot be removed is found by its name; why it was not made is what the person must hear.
+      if (id !== undefined) await undo(id).catch(() => {});
       if (made.status === 'fulfilled') await volumes.removeVolumesNamed(client, made.value, 'stays');
-      const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};
-      for (const one of [id, outward]) if (one) await removeNetwork(client, one);
+      const { id: network, outward } = (placed.status === 'fulfilled' && placed.value) || {};
+      for (const one of [network, outward]) if (one) await removeNetwork(client, one);
       throw error;
     } finally {
       if (placed.status === 'fulfilled' && placed.value)
@@ -263,10 +265,7 @@ export class DockerRuntime implements Runtime {
   }
 
   /** The network of a workload; `coming` where it is being made already, and will be called so. */
-  #placeOf(spec: WorkloadSpec): {
-    readonly coming?: string | undefined;
-    readonly network: Promise<Connection | undefined>;
-  } {
+  #placeOf(spec: WorkloadSpec): { coming?: string | undefined; network: Promise<Connection | undefined> } {
     if (!hasOwnNetwork(spec)) return { network: Promise.resolve(undefined) };
     if (spec.isolation !== undefined) return { network: isolate(this.#maker, spec, spec.isolation) };
     this.#gaveNetwork = true;
