@@ -7,8 +7,8 @@ import { createFailure } from './failure.ts';
 const createdShape = members({ Id: text });
 
 /**
- * Makes the container of a workload, which then waits to be started, and answers with its id. Fails with `runtime/name-taken`, `runtime/image-not-found` or
- * `runtime/engine-refused`.
+ * Makes the container of a workload, which then waits to be started, and answers with its id. Fails with
+ * `runtime/name-taken`, `runtime/image-not-found` or `runtime/engine-refused`.
  */
 export async function createContainer(
   client: EngineClient,

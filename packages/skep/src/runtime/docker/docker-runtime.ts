@@ -49,7 +49,7 @@ import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
 import { removeSharedNetwork } from './network/old-shared-network.ts';
 import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
-import { makeSpare, nameOfComing, takeSpare, unnamedNetworks } from './network/spare-network.ts';
+import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
 import {
   makeNetwork,
   removeNetwork,
@@ -274,8 +274,8 @@ export class DockerRuntime implements Runtime {
     const make = (): Promise<Connection> =>
       makeNetwork(this.#maker, { name: spec.name, owner, kind: 'outward' });
     if (spares === undefined || owner !== own) return { network: make() };
-    const coming = nameOfComing(this.#client, spares);
-    return { coming, network: takeSpare(this.#client, spares).then(async (spare) => spare ?? make()) };
+    const { coming, spare } = takeSpare(this.#client, spares);
+    return { coming, network: spare.then(async (taken) => taken ?? make()) };
   }
 
   async makeAhead(signal?: AbortSignal, asked?: () => void): Promise<void> {

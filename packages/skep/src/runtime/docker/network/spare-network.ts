@@ -44,15 +44,24 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
 
 const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });
 
-/** What the network will be called that this process is making ahead; undefined where it makes none. */
-export const nameOfComing = (client: EngineClient, spares: Spares): string | undefined =>
-  spares.nameOfComing(endpointText(client.endpoint));
+/** A network that is its caller's until that has `arrived`. */
+export interface TakenSpare {
+  /** What it will be called, where it is still being made. */
+  readonly coming: string | undefined;
+  /** Undefined where it cannot be used. */
+  readonly spare: Promise<Spare | undefined>;
+}
 
-/** The network that this process has made ahead, its caller's until that has `arrived`; undefined where none can be used. */
-export async function takeSpare(client: EngineClient, spares: Spares): Promise<Spare | undefined> {
-  const isNew = nameOfComing(client, spares) !== undefined;
-  const spare = await spares.take(endpointText(client.endpoint));
-  if (spare === undefined || isNew) return spare;
+/** The network that this process has made ahead, or is making. */
+export function takeSpare(client: EngineClient, spares: Spares): TakenSpare {
+  const key = endpointText(client.endpoint);
+  const coming = spares.nameOfComing(key);
+  const taken = spares.take(key);
+  if (coming !== undefined) return { coming, spare: taken };
+  return { coming, spare: taken.then((spare) => spare && usable(spare, client, spares)) };
+}
+
+async function usable(spare: Spare, client: EngineClient, spares: Spares): Promise<Spare | undefined> {
   let isUsable = false;
   try {
     const { status, body } = await client.call({ path: `/networks/${spare.id}` });
