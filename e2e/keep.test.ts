@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ownerOf } from '@skep/cli/supervisor/workload-spec.ts';
+import { ownerOf } from '@skep/cli/supervisor/owner.ts';
 import { bridgeAddress } from './fixtures/bridge-address.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { ensureNodeBase, ensureScriptImage, NODE_BASE } from './images.ts';

@@ -120,12 +120,12 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/audit\/audit-event|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?:command|ensure-hosted)|print\/table|workloads\/(?:name-lock|select|to-json|to-text|view)|run-config\/(?:file|labels|summary|workload-url)|clients\/table|settings\/(?:group-name|workload-name)|protocol\/reference|permissions\/hardening|supervisor\/(?:front-state|process-identity|state))/,
+    test: /^\0node:|\/core\/src\/audit\/audit-event|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?:command|ensure-hosted)|print\/table|workloads\/(?:name-lock|select|to-json|to-text|view)|run-config\/(?:file|labels|summary|workload-url)|clients\/table|settings\/(?:group-name|workload-name)|protocol\/reference|permissions\/hardening|runtime\/(?:find-program|docker\/engine-sockets)|supervisor\/(?:front-state|process-identity|state))/,
   },
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
     name: 'finding',
-    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows)|cli\/abilities|runtime\/(?:find-program|glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:glance|places)))/,
+    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows)|cli\/abilities|runtime\/(?:glance|(?:docker|sandbox)\/(?:glance|places)))/,
   },
   // What a server may do, in words; `search` says nothing of that.
   {
@@ -139,7 +139,12 @@ const CHUNKS = [
   },
   {
     name: 'asking',
-    test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|tell-start)|print\/progress|supervisor\/(?:address|connect|protocol|private-directory|spawn-supervisor|wake-early))|\/core\/src\/files\/lock/,
+    test: /\/skep\/src\/(?:run\/(?:gets-network|run-through-supervisor|tell-start)|runtime\/spares|print\/progress|supervisor\/(?:address|connect|protocol|private-directory|spawn-supervisor|wake-early))|\/core\/src\/files\/lock/,
+  },
+  // What asks a container engine for a network while what plans a run is loaded; nothing of it leads to what that is.
+  {
+    name: 'engine',
+    test: /\/core\/src\/fetch\/(?:read-limited|tls-reason)|\/skep\/src\/(?:cli\/runtime-environment|protocol\/image-tag|run\/(?:ask-early|make-ahead)|runtime\/(?:stuck|time-up|user-file|workload-name|docker\/(?:client|containers|early-engine|endpoint|failure|find-engine|images|labels|network|observed|read-answer))|supervisor\/owner)/,
   },
   {
     name: 'catalogue',
@@ -189,6 +194,7 @@ const STARTED = [
   'catalogue',
   'clients',
   'docker',
+  'engine',
   'finding',
   'hosting',
   'rights',

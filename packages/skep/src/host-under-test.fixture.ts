@@ -9,7 +9,7 @@ import type { MemoryRuntime } from './runtime/doubles/memory-runtime.ts';
 import { Host } from './supervisor/host.ts';
 import { clientsUnderTest } from './supervisor/clients.fixture.ts';
 import { silentProxy } from './supervisor/silent-proxy.fixture.ts';
-import { ownerOf } from './supervisor/workload-spec.ts';
+import { ownerOf } from './supervisor/owner.ts';
 
 interface HostUnderTest {
   readonly context: Context;

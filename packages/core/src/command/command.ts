@@ -82,8 +82,14 @@ export interface CommandRow<H extends Host> extends Named {
   readonly argument?: string;
   /** Given the program, because completion looks at all of it. */
   readonly load: (program: Program<H>) => Promise<Command<H>>;
-  /** Tried first, loads little: undefined when all is done, else the host to go on with. */
-  readonly shortcut?: () => Promise<(argv: readonly string[], host: H) => Promise<H | undefined>>;
+  /** Tried first, loads little: undefined when all is done. */
+  readonly shortcut?: () => Promise<(argv: readonly string[], host: H) => Promise<Left<H> | undefined>>;
+}
+
+/** What is left to a command, which is disposed of when that is over. */
+export interface Left<H extends Host> extends AsyncDisposable {
+  /** To go on with. */
+  readonly host: H;
 }
 
 export interface CommandFamily<H extends Host> extends Named {

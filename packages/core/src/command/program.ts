@@ -82,8 +82,9 @@ async function execute<H extends Host>(
   { program, host }: { program: Program<H>; host: H },
 ): Promise<void> {
   const shortcut = await row.shortcut?.();
-  const left = shortcut ? await shortcut(argv, host) : host;
-  if (left) await (await row.load(program)).execute(argv, left);
+  if (shortcut === undefined) return (await row.load(program)).execute(argv, host);
+  await using left = await shortcut(argv, host);
+  if (left) await (await row.load(program)).execute(argv, left.host);
 }
 
 interface FindOptions {

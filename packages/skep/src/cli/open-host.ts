@@ -9,7 +9,7 @@ import type { HostDeps, WorkloadLog } from '../supervisor/host-deps.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
 import type { FrontDoor } from '../supervisor/front-state.ts';
 import { addressFor, connectedClients } from '../supervisor/tell-clients.ts';
-import { ownerOf } from '../supervisor/workload-spec.ts';
+import { ownerOf } from '../supervisor/owner.ts';
 import { referencesOf } from '../run-config/header-forward.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Context } from './context.ts';

@@ -1,11 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WantedRuntime } from '../runtime/detect.ts';
-import type { RuntimeEnvironment } from '../runtime/environment.ts';
 import type { Runtime, RuntimeInfo } from '../runtime/runtime.ts';
 import { ELSEWHERE, NEEDS_NO_IMAGES } from '../settings/identity.ts';
-import { ownerOf } from '../supervisor/workload-spec.ts';
 import type { Context } from './context.ts';
+import { runtimeEnvironment } from './runtime-environment.ts';
 
 export interface OpenRuntimeOptions {
   readonly reference?: WantedRuntime | undefined;
@@ -75,20 +73,4 @@ export async function connectRuntime(
   if (context.connectRuntime) return context.connectRuntime(reference);
   const { detectRuntime } = await import('../runtime/detect.ts');
   return detectRuntime(runtimeEnvironment(context), reference);
-}
-
-export function runtimeEnvironment(context: Context): RuntimeEnvironment {
-  const { env, home, platform, places, program, spares } = context;
-  return {
-    env,
-    home,
-    platform,
-    execPath: program.node,
-    dataDir: places.dataDir,
-    locksDir: places.locksDir,
-    cacheDir: places.cacheDir,
-    owner: ownerOf(places.stateDir),
-    randomId: () => randomBytes(8).toString('hex'),
-    spares,
-  };
 }

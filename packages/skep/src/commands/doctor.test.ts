@@ -16,7 +16,7 @@ import { writeRecord } from '../clients/record.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 import { CHECKS } from '../doctor/checks.ts';
-import { ownerOf } from '../supervisor/workload-spec.ts';
+import { ownerOf } from '../supervisor/owner.ts';
 import { catalogueOf } from './catalogue.fixture.ts';
 
 const program = { node: process.execPath, entry: import.meta.filename };

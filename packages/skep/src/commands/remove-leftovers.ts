@@ -7,7 +7,7 @@ import { SupervisorClient } from '../supervisor/client.ts';
 import { openRuntimes } from '../cli/open-runtime.ts';
 import { forgetPorts } from '../run-config/kept-ports.ts';
 import type { Removal } from '../supervisor/remove-workload.ts';
-import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
+import { isOwn, ownerOf } from '../supervisor/owner.ts';
 import { knownNames, whileNothingIsMade } from '../workloads/name-lock.ts';
 
 /**

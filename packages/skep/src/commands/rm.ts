@@ -9,7 +9,7 @@ import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { dataText, keptNames, readKept, sharersOf, type KeptAt } from '../supervisor/kept-data.ts';
-import { ownerOf } from '../supervisor/workload-spec.ts';
+import { ownerOf } from '../supervisor/owner.ts';
 import { knownNames } from '../workloads/name-lock.ts';
 import { removeLeftovers } from './remove-leftovers.ts';
 import {

@@ -32,10 +32,6 @@ export const run = defineCommand({
   rest: true,
   settings: runSettings,
   async run({ values, settings, given, positionals: [target], rest }, asked) {
-    await using opened = new AsyncDisposableStack();
-    // What this command has made ahead and not used; the supervisor's own is its own.
-    if (asked.woken) opened.defer(async () => asked.spares?.close().catch(leaveToNext));
-    opened.defer(() => asked.woken?.lock.release());
     const context = rememberAnswers(asked);
     handOverByFlags(values, context);
     const agree = (): Promise<boolean> => Promise.resolve(true);
@@ -65,9 +61,6 @@ export const run = defineCommand({
     await (values.explain ? explain(plan, context) : carryOut(plan, context));
   },
 });
-
-/** The next one that makes something ahead removes what is left. */
-const leaveToNext = (): void => {};
 
 /** Only says what decided it. */
 async function explain(plan: NewWorkload, context: Context): Promise<void> {

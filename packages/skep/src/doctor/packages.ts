@@ -1,6 +1,6 @@
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Code } from '@skep/core/errors/codes.ts';
-import { runtimeEnvironment } from '../cli/open-runtime.ts';
+import { runtimeEnvironment } from '../cli/runtime-environment.ts';
 import type { RuntimeEnvironment } from '../runtime/environment.ts';
 import { ok, type Finding, type Inquiry } from './check.ts';
 import { lookFor } from './runtimes.ts';

@@ -1,10 +1,10 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { runtimeEnvironment } from '../cli/open-runtime.ts';
+import { runtimeEnvironment } from '../cli/runtime-environment.ts';
 import { findAble } from '../runtime/detect.ts';
 import type { Finding as Found } from '../runtime/environment.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { DEFAULT_LIMITS } from '../permissions/limits.ts';
-import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
+import { isOwn, ownerOf } from '../supervisor/owner.ts';
 import { ok, someOf, type Finding, type Inquiry } from './check.ts';
 import { broken } from './machine.ts';
 import { namesOf } from './state.ts';

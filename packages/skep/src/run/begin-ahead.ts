@@ -7,7 +7,7 @@ import { launchAhead } from '../supervisor/launch.ts';
 import { overlaysOf } from '../supervisor/overlays.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import { openStatusRecord } from '../supervisor/state.ts';
-import { ownerOf } from '../supervisor/workload-spec.ts';
+import { ownerOf } from '../supervisor/owner.ts';
 
 interface Beginning {
   readonly runtime: Runtime;

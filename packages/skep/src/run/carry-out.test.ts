@@ -145,6 +145,8 @@ describe('while the supervisor that a run has started comes up', () => {
     };
     const woken = { begin: () => spawned, lock };
     const { status } = await skep.run(line, isWoken ? { woken, spares } : { spares });
+    // As whoever has woken the supervisor does.
+    await spares.close();
     return { status, made, started, left: await runtime.list(), places: skep.places };
   };
 
@@ -152,7 +154,7 @@ describe('while the supervisor that a run has started comes up', () => {
     ['a run that has another one', 'run fake:1 --name a1', 0],
     ['a run that fails', 'run missing:1 --name a1', 1],
   ])(
-    'what its start begins with is made before that is planned, and taken back by %s',
+    'what its start begins with is made before that is planned, and left to be taken back by %s',
     async (_, line, status) => {
       expect(await begin(line)).toMatchObject({ status, made: ['a network', 'none'] });
     },

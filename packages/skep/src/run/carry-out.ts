@@ -24,6 +24,7 @@ import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName } from './claim-name.ts';
 import { launchSaved } from './launch-saved.ts';
+import { makeAhead } from './make-ahead.ts';
 import { forgetUnused, storeOwnSecrets, type Stored } from './own-secrets.ts';
 import type { SignInWork } from './sign-in-at-start.ts';
 import { startEvents } from './tell-start.ts';
@@ -110,26 +111,6 @@ export function surroundingsOf(context: Context, kind?: string): Surroundings {
     connect: (reference = named) => beginRuntime(context, { reference, signal }),
     ...(woken && { makeAhead: (runtime: Runtime) => makeAhead(runtime, context) }),
   };
-}
-
-/** An engine that takes longer has something to do. Milliseconds. */
-const MAKE_AHEAD_MS = 15_000;
-
-/** It may not be able to hear. Milliseconds. */
-const ASKED_MS = 20;
-
-/**
- * Resolves once an engine has been asked, which this process would keep from it with all that it has to do next. What could not
- * be made ahead is made, or refused, when the workload is created; nobody waits for it, but at the end of the run.
- */
-async function makeAhead(runtime: Runtime, { signal, clock }: Context): Promise<void> {
-  if (runtime.makeAhead === undefined) return;
-  const either = AbortSignal.any([signal, AbortSignal.timeout(MAKE_AHEAD_MS)]);
-  const { promise: asked, resolve } = Promise.withResolvers<void>();
-  runtime.makeAhead(either, resolve).then(resolve, resolve);
-  const waited = new AbortController();
-  await Promise.race([asked, clock.sleep(ASKED_MS, waited.signal).catch(() => {})]);
-  waited.abort();
 }
 
 /** Says in one line each what the person might take for granted about a workload and is not so. */

@@ -15,7 +15,7 @@ import { inspectOwn } from '../supervisor/launch.ts';
 import type { Wanted } from '../supervisor/policy.ts';
 import { ensureOwn } from '../supervisor/private-directory.ts';
 import { hostOf, readStatus, type WorkloadStatus } from '../supervisor/state.ts';
-import { ownerOf } from '../supervisor/workload-spec.ts';
+import { ownerOf } from '../supervisor/owner.ts';
 import { lockName } from '../workloads/name-lock.ts';
 
 interface Claim {

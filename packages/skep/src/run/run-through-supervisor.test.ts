@@ -10,9 +10,11 @@ import { systemClock } from '@skep/core/time/clock.ts';
 import type { Host } from '../supervisor/host.ts';
 import { MAX_LINE_CHARS, type Endpoint } from '../supervisor/protocol.ts';
 import { testServer } from '../supervisor/server.fixture.ts';
+import { ownerOf } from '../supervisor/owner.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { decodeRunConfig } from '../run-config/run-config.ts';
+import { scriptedEngine } from '../runtime/docker/engine.fixture.ts';
 import { isBeingMade } from '../workloads/name-lock.ts';
 import { runThroughSupervisor } from './run-through-supervisor.ts';
 
@@ -90,7 +92,7 @@ async function supervisor(run: Run, version = '1.0.0'): Promise<void> {
 }
 
 const argv = ['x', '--name', 'a1'];
-const run = (): Promise<Context | undefined> => runThroughSupervisor(argv, context);
+const run = (): ReturnType<typeof runThroughSupervisor> => runThroughSupervisor(argv, context);
 
 test('the supervisor gets what the command knows, and the person sees what the command would have shown', async () => {
   let asked: RunOperation | undefined;
@@ -115,25 +117,25 @@ test('what the supervisor does not do the command does, as if nobody had been as
     tell({ kind: 'told', text: WARNING });
     throw new SkepError('supervisor/not-here');
   });
-  expect(await run()).toBe(context);
+  expect((await run())?.host).toBe(context);
   expect(printed).toBe('');
 });
 
 test('a supervisor of another version is not asked', async () => {
   await supervisor(() => Promise.reject(new Error('asked')), '0.9.0');
-  expect(await run()).toBe(context);
+  expect((await run())?.host).toBe(context);
 });
 
 test('a supervisor that is not in a group of this command may not reach its engine, and is not asked', async () => {
   await supervisor(() => Promise.reject(new Error('asked')));
   lacksGroups = true;
-  expect(await run()).toBe(context);
+  expect((await run())?.host).toBe(context);
 });
 
 test('an environment that is too long for a request stays here', async () => {
   await supervisor(() => Promise.reject(new Error('asked')));
   context = { ...context, env: { LONG: 'x'.repeat(MAX_LINE_CHARS) } };
-  expect(await run()).toBe(context);
+  expect((await run())?.host).toBe(context);
 });
 
 test('what is wrong with the run is the error of the command, after what it warned of', async () => {
@@ -224,6 +226,58 @@ test('a supervisor that ends in the middle of a run does not take its command fo
 
 test('without a supervisor the command goes on', async () => {
   await mkdir(context.places.stateDir, { recursive: true });
-  expect(await run()).toMatchObject({ cwd: '/somewhere' });
+  expect(await run()).toMatchObject({ host: { cwd: '/somewhere' } });
   expect(printed).toBe('');
+});
+
+describe('an engine, while the command that starts a supervisor is loaded,', () => {
+  beforeEach(async () => {
+    await mkdir(context.places.stateDir, { recursive: true });
+    await mkdir(context.places.dataDir, { recursive: true });
+  });
+
+  test('is asked for a network, which goes with the command where that does not use it', async () => {
+    const made = Promise.withResolvers<unknown>();
+    const engine = await scriptedEngine({
+      'POST /networks/create'({ body }) {
+        made.resolve(body);
+        return { status: 201, body: { Id: 'n1' } };
+      },
+      'DELETE /networks/n1': { status: 204 },
+    });
+    context = { ...context, env: { ...context.env, SKEP_DOCKER_SOCKET: engine.socket } };
+    const left = await run();
+    expect(await made.promise).toMatchObject({
+      Name: expect.stringMatching(/^skep-spare-[0-9a-f]{12}$/),
+      Labels: { 'skep.state': ownerOf(context.places.stateDir), 'skep.maker': `${process.pid} me` },
+    });
+    expect(engine.calls()).not.toContain('DELETE /networks/n1');
+    await left?.[Symbol.asyncDispose]();
+    expect(engine.calls()).toContain('DELETE /networks/n1');
+    // Nor does anything else wait for it.
+    expect(await run()).toMatchObject({ host: { woken: expect.anything() } });
+  });
+
+  test.each([
+    ['the command line says that no network will do', '--network', ''],
+    ['another runtime was named', '--name', 'sandbox'],
+  ])('is not asked where %s', async (_, flag, SKEP_RUNTIME) => {
+    const engine = await scriptedEngine({});
+    context = { ...context, env: { ...context.env, SKEP_DOCKER_SOCKET: engine.socket, SKEP_RUNTIME } };
+    const left = await runThroughSupervisor(['x', flag, 'none'], context);
+    expect(left?.host.woken).toBeDefined();
+    await left?.[Symbol.asyncDispose]();
+    expect(engine.calls()).toEqual([]);
+  });
+
+  test('keeps nobody waiting where there is none, or it fails', async () => {
+    const { socket } = await scriptedEngine({ 'POST /networks/create': { status: 500 } });
+    for (const at of [socket, join(home, 'none.sock')]) {
+      context = { ...context, env: { ...context.env, SKEP_DOCKER_SOCKET: at } };
+      const left = await run();
+      expect(left?.host.woken).toBeDefined();
+      await left?.[Symbol.asyncDispose]();
+    }
+    expect(printed).toBe('');
+  });
 });

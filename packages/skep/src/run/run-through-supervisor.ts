@@ -1,3 +1,4 @@
+import type { Left } from '@skep/core/command/command.ts';
 import { unlessHeld } from '@skep/core/files/lock.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
@@ -13,6 +14,7 @@ import {
 } from '../supervisor/protocol.ts';
 import { connect, exchange, type Connection } from '../supervisor/connect.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
+import { getsNetwork } from './gets-network.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 
 /** A workload whose run configuration is saved, by a supervisor for this command. */
@@ -29,11 +31,23 @@ const LETTING_GO_MS = 10_000;
 export async function runThroughSupervisor(
   argv: readonly string[],
   context: Context,
-): Promise<Context | undefined> {
+): Promise<Left<Context> | undefined> {
   const connection = await connect(context).catch(() => undefined);
-  if (connection) return (await runOver(connection, argv, context)) ? undefined : context;
+  if (connection) return (await runOver(connection, argv, context)) ? undefined : left(context);
   const woken = await wakeEarly(argv, context);
-  return woken ? { ...context, woken, spares: new Spares(context) } : context;
+  if (woken === undefined) return left(context);
+  const spares = new Spares(context);
+  const host = { ...context, woken, spares };
+  if (await getsNetwork(argv, context)) await (await import('./ask-early.ts')).askEarly(host);
+  return left(host, async () => {
+    woken.lock.release();
+    // What was made ahead and not used; the next one that makes something ahead removes what is left.
+    await spares.close().catch(() => {});
+  });
+}
+
+function left(host: Context, end = async (): Promise<void> => {}): Left<Context> {
+  return { host, [Symbol.asyncDispose]: end };
 }
 
 /** False, with nothing made, where the command has to do it itself. */

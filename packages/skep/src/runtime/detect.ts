@@ -5,7 +5,7 @@ import type { Runtime } from './runtime.ts';
 
 /** What workloads can run on, a row each; tried in the order of `RUNTIME_KINDS`, and loaded when it is tried. */
 const RUNTIMES: Readonly<Record<RuntimeKind, () => Promise<FindRuntime>>> = {
-  docker: async () => (await import('./docker/find-engine.ts')).findDocker,
+  docker: async () => (await import('./docker/find-docker.ts')).findDocker,
   kubernetes: async () => (await import('./kubernetes/find-cluster.ts')).findKubernetes,
   sandbox: async () => (await import('./sandbox/bubblewrap.ts')).findSandbox,
 };

@@ -8,9 +8,10 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import { isStuck } from '../runtime/stuck.ts';
+import { isOwn } from './owner.ts';
 import type { Tell } from './protocol.ts';
 import { checkStart, type PolicyGate } from './policy.ts';
-import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
+import { HOST_PORT_LABEL, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
 
 export interface LaunchOptions {
   /** Host port to bind again: a proxy that forwards there already is waiting. */

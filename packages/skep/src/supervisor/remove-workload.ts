@@ -14,7 +14,7 @@ import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { settlingVolumes } from '../runtime/settling-volumes.ts';
 import { forgetKept, noteGoing, readKept, unsharedVolumes, type KeptAt } from './kept-data.ts';
 import { deleteStatus } from './state.ts';
-import { isOwn } from './workload-spec.ts';
+import { isOwn } from './owner.ts';
 
 export interface RemoveDeps {
   readonly places: Places;

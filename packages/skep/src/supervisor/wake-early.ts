@@ -87,7 +87,8 @@ function begun(starting: Promise<SpawnedSupervisor>, lock: Lock): SpawnedSupervi
 }
 
 /** An image or a name, that is, and not a package or a server elsewhere, which say so themselves. */
-const mayNeedEngine = (argv: readonly string[]): boolean => !argv.some((word) => /^[a-z]+:\/\//i.test(word));
+export const mayNeedEngine = (argv: readonly string[]): boolean =>
+  !argv.some((word) => /^[a-z]+:\/\//i.test(word));
 
 /** Looks at no more than it must: what it takes for a run may fail, and what it does not see needs a moment longer. */
 function needsSupervisor(argv: readonly string[]): boolean {

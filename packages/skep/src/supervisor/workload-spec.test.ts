@@ -1,16 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import type { WorkloadSpec } from '../runtime/runtime.ts';
-import {
-  isOwn,
-  networkOf,
-  ownerOf,
-  SPEC_LABEL,
-  toWorkloadSpec,
-  usesHostNetwork,
-  type SpecOptions,
-} from './workload-spec.ts';
+import { networkOf, SPEC_LABEL, toWorkloadSpec, usesHostNetwork, type SpecOptions } from './workload-spec.ts';
 
 type Kind = SpecOptions['runtime'];
 const DOCKER: Kind = { reachesLoopback: false, keepsSecrets: true };
@@ -172,24 +163,6 @@ describe('labels', () => {
     for (const more of [{ port: 4002 }, { debug: true }, { group: 'default' }, { no_check: true }]) {
       expect(specOf(more).labels[SPEC_LABEL]).toBe(plain);
     }
-  });
-
-  test('tell what is ours from what is not', () => {
-    const observed = { name: 'a1', state: 'running', reference: 'x', createdAt: new Date(0) } as const;
-    const ours = { ...observed, labels: specOf({}).labels };
-    expect(isOwn(ours, 'me')).toBe(true);
-    expect(isOwn(ours, 'somebody else')).toBe(false);
-    expect(isOwn({ ...observed, labels: {} }, 'me')).toBe(false);
-    expect(isOwn({ ...observed, labels: { 'skep.state': 'me' } }, 'me')).toBe(false);
-  });
-
-  test('name an owner by its state directory, and do not repeat where that is', () => {
-    fc.assert(
-      fc.property(fc.string(), fc.string(), (one, other) => {
-        expect(ownerOf(one) === ownerOf(other)).toBe(one === other);
-        expect(ownerOf(one)).toMatch(/^[0-9a-f]{16}$/);
-      }),
-    );
   });
 });
 

@@ -9,7 +9,7 @@ import { isOfProxy } from '../secrets/reference.ts';
 import { profileMounts, profileVolumes } from '../permissions/profile.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Observed, PortBinding, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
+import type { PortBinding, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 
 export interface SpecOptions {
   /** Which Skep installation owns the workload; see `ownerOf`. */
@@ -25,16 +25,6 @@ export interface SpecOptions {
   /** The ordinary user of a container whose image says root; see `otherUser`. */
   readonly insteadOfRoot?: string | undefined;
   readonly runtime: Pick<Runtime, 'reachesLoopback' | 'keepsSecrets'>;
-}
-
-/** Short identity of one user's state directory, so that two of them can share an engine without touching each other. */
-export function ownerOf(stateDir: string): string {
-  return createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
-}
-
-/** True when Skep, in this state directory, made what is seen. Anything else of that name is not ours to remove. */
-export function isOwn(observed: Observed, owner: string): boolean {
-  return observed.labels['skep.managed'] === 'true' && observed.labels['skep.state'] === owner;
 }
 
 /** What the runtime is asked to create (docs/behaviour/run.md#containers). */

@@ -32,6 +32,8 @@ export type Script = Scripted | readonly Scripted[] | ((asked: Asked) => Scripte
 
 export interface EngineUnderTest {
   readonly runtime: Runtime;
+  /** Path of the socket it answers at. */
+  readonly socket: string;
   /** Everything it was asked, in order, but for the ping. */
   readonly asked: readonly Asked[];
   /** Steps and details that were told to the person. */
@@ -90,6 +92,7 @@ export async function scriptedEngine(
       { ...environment(directory, env), spares },
       async () => Buffer.from('gateway'),
     ),
+    socket,
     asked,
     told,
     report: { step: (title) => told.push(title), detail: (line) => told.push(line) },

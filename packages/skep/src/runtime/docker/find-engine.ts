@@ -5,11 +5,10 @@ import { CODES } from '@skep/core/errors/codes.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { bool, members, optional, readAs, text } from '@skep/core/settings/shape.ts';
-import type { Finding, FindRuntime, Refusal, RuntimeEnvironment } from '../environment.ts';
+import type { Finding, Refusal, RuntimeEnvironment } from '../environment.ts';
 import { findProgram } from '../find-program.ts';
 import { userDirectory, userFile } from '../user-file.ts';
 import { EngineClient } from './client.ts';
-import { DockerRuntime } from './docker-runtime.ts';
 import { parseEndpoint, type Endpoint } from './endpoint.ts';
 import { socketCandidates, SOCKET_OVERRIDES, type SocketPlaces } from './engine-sockets.ts';
 import type { TlsFiles } from './engine-tls.ts';
@@ -17,9 +16,11 @@ import type { TlsFiles } from './engine-tls.ts';
 /** How long an engine may take to answer a ping, in milliseconds. */
 const PING_MS = 5000;
 
-/** A container engine of this user, or the one at the address that a saved workload names. */
-export const findDocker: FindRuntime = async (environment, saved) => {
-  const { env, home } = environment;
+/** A container engine of this user, or the one at the address that a saved workload names; it has answered. */
+export async function connectEngine(
+  { env, home }: Pick<RuntimeEnvironment, 'env' | 'home'>,
+  saved?: string,
+): Promise<Finding<EngineClient>> {
   /** Whoever answered has said already what it is. */
   let client: EngineClient | undefined;
   const engine = await findEngine({
@@ -40,8 +41,8 @@ export const findDocker: FindRuntime = async (environment, saved) => {
     },
   });
   if (!('found' in engine)) return engine;
-  return { found: new DockerRuntime(client ?? new EngineClient(engine.found), environment) };
-};
+  return { found: client ?? new EngineClient(engine.found) };
+}
 
 export interface EngineSearch extends Pick<RuntimeEnvironment, 'env' | 'home'>, SocketPlaces {
   /** Where the engine of a saved workload was, as `endpointText` wrote it; no other is looked for. */

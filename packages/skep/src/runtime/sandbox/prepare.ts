@@ -26,8 +26,8 @@ export async function prepare(
 
 /** With the engine that is nearly there, where one is. */
 async function needsEngine(environment: RuntimeEnvironment, reference: string): Promise<SkepError> {
-  const { findDocker } = await import('../docker/find-engine.ts');
-  const looked = await findDocker(environment, undefined);
+  const { connectEngine } = await import('../docker/find-engine.ts');
+  const looked = await connectEngine(environment);
   const near = 'refusals' in looked ? looked.refusals.filter(({ why }) => why !== 'does not exist') : [];
   const tried = near.map(({ strategy, why }) => `${strategy}: ${why}`).join('; ');
   const hint = near.find((one) => one.hint !== undefined)?.hint;
