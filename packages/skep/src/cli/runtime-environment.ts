@@ -14,7 +14,10 @@ export function runtimeEnvironment(context: Context): RuntimeEnvironment {
     dataDir: places.dataDir,
     locksDir: places.locksDir,
     cacheDir: places.cacheDir,
-    owner: ownerOf(places.stateDir),
+    // To hash loads code that takes milliseconds.
+    get owner() {
+      return ownerOf(places.stateDir);
+    },
     randomId: () => randomBytes(8).toString('hex'),
     spares,
   };

@@ -33,13 +33,12 @@ import {
   seenFiles,
   workloadIds,
 } from './containers.ts';
-import { createContainer } from './create-container.ts';
+import { createWorkload, type Place } from './create-workload.ts';
 import type { CredentialSources } from './credentials.ts';
 import { engineInfo, otherArchitecture, unheldLimits } from './engine-info.ts';
 import { containerEvents } from './events.ts';
 import { refused, startFailure } from './failure.ts';
 import * as volumes from './data-volumes.ts';
-import { refuseFilesOfRoot } from './files-of-root.ts';
 import { gatewayTraffic, removeGateway, stopGateway } from './gateway/gateway-container.ts';
 import { gatewayScript, type GatewayMaker } from './gateway/gateway-image.ts';
 import { guard, isolate } from './gateway/isolated-workload.ts';
@@ -50,12 +49,7 @@ import { containerLogs } from './logs.ts';
 import { removeSharedNetwork } from './network/old-shared-network.ts';
 import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
 import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
-import {
-  makeNetwork,
-  removeNetwork,
-  removeNetworks,
-  type NetworkMaker,
-} from './network/workload-networks.ts';
+import { makeNetwork, removeNetworks, type NetworkMaker } from './network/workload-networks.ts';
 import type { ObservedImage } from './observed.ts';
 import type { Chosen } from './provenance/verified-reference.ts';
 import { ensureImage } from './pull.ts';
@@ -81,6 +75,8 @@ export class DockerRuntime implements Runtime {
   #described: Promise<unknown> | undefined;
   /** A workload has a network of its own, as the next one may have. */
   #gaveNetwork = false;
+  /** Workloads that it has made without isolation, and that were not started since. */
+  readonly #unguarded = new Set<string>();
 
   /** `script` reads what a gateway runs from; it is there once the program was bundled. */
   constructor(client: EngineClient, environment: RuntimeEnvironment, script = gatewayScript) {
@@ -229,43 +225,20 @@ export class DockerRuntime implements Runtime {
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
     checkIsolation(spec);
-    const client = this.#client;
-    const { coming, network } = this.#placeOf(spec);
-    const making = volumes.makeVolumes(client, spec);
-    // An engine looks for the network of a container when it starts that.
-    const early = coming && making.then(() => createContainer(client, spec, { id: coming, name: coming }));
-    const [made, placed, begun] = await Promise.allSettled([making, network, early]);
-    let id = begun.status === 'fulfilled' ? begun.value : undefined;
+    const place = this.#placeOf(spec);
     let isMade = false;
-    const undo = (container: string) => removeContainer(client, container, `remove "${spec.name}"`);
     try {
-      if (made.status === 'rejected') throw made.reason;
-      if (placed.status === 'rejected') throw placed.reason;
-      // An engine may want the network to be there.
-      if (begun.status === 'rejected' && !hasCode(begun.reason, 'runtime/engine-refused')) throw begun.reason;
-      if (id !== undefined && placed.value?.name !== coming) {
-        await undo(id);
-        id = undefined;
-      }
-      id ??= await createContainer(client, spec, placed.value);
-      await volumes.openVolumes(client, spec);
-      if (spec.insteadOfRoot === true) await refuseFilesOfRoot(client, spec, this.#environment);
+      await createWorkload(spec, place, { client: this.#client, environment: this.#environment });
       isMade = true;
-    } catch (error) {
-      // What cannot be removed is found by its name; why it was not made is what the person must hear.
-      if (id !== undefined) await undo(id).catch(() => {});
-      if (made.status === 'fulfilled') await volumes.removeVolumesNamed(client, made.value, 'stays');
-      const { id: network, outward } = (placed.status === 'fulfilled' && placed.value) || {};
-      for (const one of [network, outward]) if (one) await removeNetwork(client, one);
-      throw error;
     } finally {
-      if (placed.status === 'fulfilled' && placed.value)
-        this.#environment.spares?.arrived(placed.value.id, isMade);
+      const placed = await place.network.catch(() => undefined);
+      if (placed) this.#environment.spares?.arrived(placed.id, isMade);
     }
+    if (spec.isolation === undefined) this.#unguarded.add(spec.name);
+    else this.#unguarded.delete(spec.name);
   }
 
-  /** The network of a workload; `coming` where it is being made already, and will be called so. */
-  #placeOf(spec: WorkloadSpec): { coming?: string | undefined; network: Promise<Connection | undefined> } {
+  #placeOf(spec: WorkloadSpec): Place {
     if (!hasOwnNetwork(spec)) return { network: Promise.resolve(undefined) };
     if (spec.isolation !== undefined) return { network: isolate(this.#maker, spec, spec.isolation) };
     this.#gaveNetwork = true;
@@ -302,7 +275,7 @@ export class DockerRuntime implements Runtime {
 
   /** A network that was removed behind its back is replaced; an isolated one begins once its gateway listens. */
   async start(name: string): Promise<void> {
-    const isolated = await guard(this.#maker, name);
+    const isolated = !this.#unguarded.delete(name) && (await guard(this.#maker, name));
     try {
       await this.#begin(name, isolated);
     } catch (error) {
@@ -348,6 +321,7 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(name: string): Promise<void> {
+    this.#unguarded.delete(name);
     const [empty, unnamed] = await Promise.all([
       volumes.emptyVolumes(this.#client, name),
       unnamedNetworks(this.#client, name),

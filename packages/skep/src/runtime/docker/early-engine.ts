@@ -8,12 +8,15 @@ import { makeSpare } from './network/spare-network.ts';
  * where another kind of runtime was named.
  */
 export function earlyEngine(environment: RuntimeEnvironment): Pick<Runtime, 'makeAhead'> {
-  const { env, owner, randomId, spares } = environment;
+  const { env, randomId, spares } = environment;
   const named = env['SKEP_RUNTIME'] || 'docker';
   if (named !== 'docker' || spares === undefined) return {};
   return {
     async makeAhead(signal, asked) {
-      const engine = await connectEngine(environment);
+      const connecting = connectEngine(environment);
+      // It is hashed while the engine answers.
+      const { owner } = environment;
+      const engine = await connecting;
       if (!('found' in engine)) return;
       await makeSpare({ client: engine.found, randomId, signal, asked }, spares, owner);
     },
