@@ -125,6 +125,38 @@ describe.skipIf(needed.some((one) => !one.available))(
       await runtime.start('second');
     });
 
+    test('is there for whoever starts the next server of a package, which alone may see it', async () => {
+      const ready = path.join(dataDir, 'ready', reference);
+      await runtime.keepReady?.(reference);
+      const { ino } = statSync(ready);
+      // As a program that has made nothing itself.
+      const cacheDir = path.join(directory, 'cache');
+      const other = await detectRuntime(
+        { ...testEnvironment({ dataDir, cacheDir }), env },
+        { kind: 'sandbox' },
+      );
+      await other.create(spec('first'));
+      expect([inode('first'), existsSync(ready)]).toEqual([ino, false]);
+      const probe = new ProbeCaller(await other.attach('first'));
+      await other.start('first');
+      const file = '/app/node_modules/skep-probe/server.mjs';
+      await probe.call('probe/append', { path: file, text: '// written' });
+      await other.keepReady?.(reference);
+      await run(spec('second'));
+      const code = (name: string) =>
+        readFileSync(path.join(dataDir, 'sandbox', name, 'state/package/server.mjs'), 'utf8');
+      expect(code('first')).toMatch(/\/\/ written$/);
+      expect(code('second')).not.toContain('// written');
+      // It has its log, its end, and another start, like any other.
+      await other.stop('first', 1000);
+      await other.start('first');
+      await other.remove('first');
+      await other.remove('second');
+      await other.keepReady?.(reference);
+      await other.discard(reference);
+      expect(existsSync(path.join(dataDir, 'ready'))).toBe(false);
+    });
+
     test('has a copy of the package that runs, which the next server of it, and no other, may see', async () => {
       const folder = (name: string) => path.join(dataDir, 'sandbox', name, 'state/package');
       const first = await run(spec('first'));

@@ -259,6 +259,8 @@ export interface Runtime {
   readonly makeAhead?: (signal?: AbortSignal, asked?: () => void) => Promise<void>;
   /** As `makeAhead`, for another workload like those that this very object has created. */
   readonly makeSpare?: () => Promise<void>;
+  /** Has something ready that the next workload of that reference begins with, whoever creates it. */
+  readonly keepReady?: (reference: string) => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
   create(spec: WorkloadSpec): Promise<void>;
   /**

@@ -12,6 +12,7 @@ import { GRACE_MS, inspectOwn } from './launch.ts';
 import type { HostDeps } from './host-deps.ts';
 import { noteData, noteGoing } from './kept-data.ts';
 import { keepPort } from '../run-config/kept-ports.ts';
+import { MadeAhead } from './made-ahead.ts';
 import { keepWhatShowed } from './keep-what-showed.ts';
 import { whyStopped } from './policy.ts';
 import { endElsewhere, hostedElsewhere } from './end-elsewhere.ts';
@@ -46,9 +47,6 @@ function endedMeanwhile(name: string, what: string): SkepError {
   return new SkepError('run/cancelled', { message: `"${name}" was ${what} while it started`, hint: '' });
 }
 
-/** After a start, when whoever asked for it has used it for the first time. */
-const SPARE_MS = 100;
-
 /** How often another port is chosen for a proxy whose port was taken. */
 const MAX_MOVES = 10;
 
@@ -65,7 +63,7 @@ export class Host {
   readonly #starts = new Map<string, Set<AbortController>>();
   /** Whose end is under way or could not be finished, also where the disk has no room to say so. */
   readonly #ends = new Map<string, End>();
-  readonly #ending = new AbortController();
+  readonly #ahead: MadeAhead;
   #began = (): void => {};
 
   /** Resolves when the first workload is hosted. */
@@ -73,6 +71,7 @@ export class Host {
 
   constructor(deps: HostDeps) {
     this.#deps = deps;
+    this.#ahead = new MadeAhead(deps, () => this.#hosted.size > 0);
   }
 
   /** Names hosted or being worked on. */
@@ -154,7 +153,7 @@ export class Host {
       if (seen) await runtime.stop(name, graceMs);
       await this.record(name).set('stopped');
       this.#ends.delete(name);
-      await this.#clearSpares();
+      await this.#ahead.clear();
       return seen?.state === 'running' || (before !== undefined && before.status !== 'stopped');
     });
   }
@@ -169,9 +168,10 @@ export class Host {
       const runtime = await this.#begin(name, config, 'removing', removal);
       await this.#deps.clients?.gone(name);
       const stays = await removeWorkload(name, { ...this.#deps, config, runtime }, removal);
+      await this.#ahead.kept();
       this.#records.delete(name);
       this.#ends.delete(name);
-      await this.#clearSpares();
+      await this.#ahead.clear();
       return stays;
     });
   }
@@ -246,12 +246,12 @@ export class Host {
    * some other request does not hold it; may never resolve where it is such a request's own turn.
    */
   async release(): Promise<void> {
-    this.#ending.abort();
+    this.#ahead.end();
     const letGo = (): Promise<unknown> => Promise.all([...this.#hosted.values()].map((one) => one.release()));
     await Promise.all([letGo(), Promise.allSettled(this.#turns.values())]);
     // What a start that was under way has begun to host since.
     await letGo();
-    await this.#deps.spares?.close();
+    await this.#ahead.close();
   }
 
   /** The writer of one workload's status. */
@@ -312,31 +312,12 @@ export class Host {
     this.#hosted.set(config.name, supervised);
     this.#began();
     await keepWhatShowed(config, supervised, this.#deps);
-    if (this.#deps.spares) void this.#makeSpare(runtime);
+    this.#ahead.begin({ runtime, reference: config.image });
     void supervised.over.finally(() => {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
       file.close();
     });
     return withHardening(supervised);
-  }
-
-  /** For the next workload, after this one. One that cannot be made costs that time, and is made for it then. */
-  async #makeSpare(runtime: Runtime): Promise<void> {
-    const { clock, log } = this.#deps;
-    try {
-      await clock.sleep(SPARE_MS, this.#ending.signal);
-      if (this.#hosted.size > 0) await runtime.makeSpare?.();
-    } catch (error) {
-      if (!this.#ending.signal.aborted) log.debug({ err: error }, 'nothing was made ahead');
-    }
-  }
-
-  /** While nothing is hosted nothing is kept ready either. What stays is removed when this process ends. */
-  async #clearSpares(): Promise<void> {
-    if (this.#hosted.size > 0) return;
-    await this.#deps.spares?.clear().catch((error: unknown) => {
-      this.#deps.log.warn({ err: error }, 'what was made ahead could not be removed');
-    });
   }
 
   /** Another program may have taken the proxy's port since it was found free. */

@@ -25,14 +25,22 @@ async function scratchPath(parent: string, environment: RuntimeEnvironment): Pro
   return path.join(parent, `.${pid}-${self?.startTime ?? ''}-${environment.randomId()}`);
 }
 
-/** Makes such a directory, for this user alone, and removes those of processes that are gone. */
-export async function scratchDirectory(parent: string, environment: RuntimeEnvironment): Promise<string> {
+/**
+ * Makes such a directory, for this user alone, and removes those of processes that are gone. Where `ready` is there, that
+ * takes its place.
+ */
+export async function scratchDirectory(
+  parent: string,
+  environment: RuntimeEnvironment,
+  ready?: string,
+): Promise<string> {
   for (;;) {
     await mkdir(parent, { recursive: true, mode: 0o750 });
     await sweepScratch(parent);
     const directory = await scratchPath(parent, environment);
-    const made = await ifThere(mkdir(directory, { mode: 0o700 }).then(() => true));
-    if (made === true) return directory;
+    const isMoved = ready !== undefined && (await ifThere(rename(ready, directory).then(() => true)));
+    const isMade = isMoved || (await ifThere(mkdir(directory, { mode: 0o700 }).then(() => true)));
+    if (isMade) return directory;
     // Somebody has removed the last thing in the parent, and the parent with it.
   }
 }

@@ -36,24 +36,19 @@ import { heldBy, notHeld } from './process-limits.ts';
 import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
 import { isRead, untilLogged } from './log-pipe.ts';
-import { hasTree, packageTree, removeTree } from './package-trees.ts';
+import { hasTree, packageTree } from './package-trees.ts';
 import { openNetwork } from './open-network.ts';
 import { ownNetworkOf } from './own-network.ts';
 import { prepare } from './prepare.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
-import {
-  GATES,
-  goLibrariesDirectory,
-  packagesDirectory,
-  workloadPlaces,
-  workloadsDirectory,
-  type WorkloadPlaces,
-} from './places.ts';
+import { GATES, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
 import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts';
-import { removeWhole, sweepDirectory } from './own-directories.ts';
+import { removeWhole } from './own-directories.ts';
 import { withVolumesOfOne } from './shared-volumes.ts';
+import { keepReady } from './ready-directory.ts';
 import { treeParts } from './tree-parts.ts';
+import { removePackage, sweepUnused } from './sweep.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 import { Watches } from './trace/watches.ts';
 import { WorkloadDirectories } from './workload-directory.ts';
@@ -136,7 +131,7 @@ export class SandboxRuntime implements Runtime {
 
   async discard(reference: string): Promise<void> {
     const used = (await this.list()).some((workload) => workload.reference === reference);
-    if (!used) await removeTree(this.#environment, reference);
+    if (!used) await removePackage(this.#environment, reference);
   }
 
   async sweep(keep: readonly string[] = []): Promise<void> {
@@ -144,9 +139,7 @@ export class SandboxRuntime implements Runtime {
       ...keep,
       ...(await this.list()).flatMap(({ name, reference }) => [name, reference]),
     ]);
-    await sweepDirectory(workloadsDirectory(this.#environment), used);
-    await sweepDirectory(packagesDirectory(this.#environment), used);
-    await sweepDirectory(goLibrariesDirectory(this.#environment), used);
+    await sweepUnused(this.#environment, used);
   }
 
   async cautions(wanted: Parameters<Runtime['cautions']>[0]) {
@@ -168,6 +161,10 @@ export class SandboxRuntime implements Runtime {
   async create(spec: WorkloadSpec): Promise<void> {
     await this.#check(spec);
     await this.#directories.make(spec);
+  }
+
+  keepReady(reference: string): Promise<void> {
+    return keepReady(this.#environment, reference);
   }
 
   makeSpare(): Promise<void> {

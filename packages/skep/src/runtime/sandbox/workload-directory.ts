@@ -14,6 +14,7 @@ import { ownNetworkOf } from './own-network.ts';
 import { copyAhead, dropOtherCopy } from './package-copy.ts';
 import { isHeld, makePipes } from './pipes.ts';
 import { workloadPlaces, workloadsDirectory } from './places.ts';
+import { readyDirectory } from './ready-directory.ts';
 import { encodeSpec } from './records.ts';
 
 /** Among all that a process makes ahead. */
@@ -87,7 +88,8 @@ export class WorkloadDirectories {
     const isUsual = spec.stdio && ownNetworkOf(spec, this.#bubblewrap.network)?.kind === 'connected';
     if (isUsual) this.#usual = spec.reference;
     const spare = isUsual ? await takeSpare(environment) : undefined;
-    const draft = spare?.id ?? (await scratchDirectory(root, environment));
+    const ready = readyDirectory(environment, spec.reference);
+    const draft = spare?.id ?? (await scratchDirectory(root, environment, ready));
     try {
       if (spare) await dropOtherCopy(workloadPlaces(draft), spec.reference);
       const text = encodeSpec({ spec, createdAt: new Date() });

@@ -1,0 +1,77 @@
+import type { Runtime } from '../runtime/runtime.ts';
+import type { HostDeps } from './host-deps.ts';
+
+/** After a start, when whoever asked for it has used it for the first time. */
+const AFTER_MS = 100;
+
+type Deps = Pick<HostDeps, 'spares' | 'clock' | 'log'>;
+
+interface Started {
+  readonly runtime: Runtime;
+  /** What the workload runs from. */
+  readonly reference: string;
+}
+
+/** What a supervisor has ready for the next workload. What cannot be made costs that time, and is made for it then. */
+export class MadeAhead {
+  readonly #deps: Deps;
+  /** Whether what is made for this process alone is wanted. */
+  readonly #isHosting: () => boolean;
+  readonly #ending = new AbortController();
+  #keeping: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: Deps, isHosting: () => boolean) {
+    this.#deps = deps;
+    this.#isHosting = isHosting;
+  }
+
+  /** Begins to make it, behind a start. */
+  begin(started: Started): void {
+    if (this.#deps.spares) void this.#make(started);
+  }
+
+  async #make({ runtime, reference }: Started): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#ending;
+    await this.#tried(async () => {
+      await clock.sleep(AFTER_MS, signal);
+      if (this.#isHosting()) await runtime.makeSpare?.();
+    });
+    if (runtime.keepReady === undefined || signal.aborted) return;
+    const kept = this.#tried(() => runtime.keepReady?.(reference));
+    this.#keeping = Promise.all([this.#keeping, kept]);
+  }
+
+  async #tried(make: () => Promise<void> | undefined): Promise<void> {
+    try {
+      await make();
+    } catch (error) {
+      if (!this.#ending.signal.aborted) this.#deps.log.debug({ err: error }, 'nothing was made ahead');
+    }
+  }
+
+  /** Resolves when nothing is being made that outlives this process: it goes with what it is made from, if that goes. */
+  async kept(): Promise<void> {
+    await this.#keeping;
+  }
+
+  /** While nothing is hosted nothing is there for this process either. What stays is removed when it ends. */
+  async clear(): Promise<void> {
+    if (this.#isHosting()) return;
+    await this.#deps.spares?.clear().catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'what was made ahead could not be removed');
+    });
+  }
+
+  /** Nothing more is begun. */
+  end(): void {
+    this.#ending.abort();
+  }
+
+  /** Removes what is for this process alone. Fails as `remove` of a `Spare` does. */
+  async close(): Promise<void> {
+    this.end();
+    await this.kept();
+    await this.#deps.spares?.close();
+  }
+}
