@@ -86,7 +86,7 @@ export interface CommandRow<H extends Host> extends Named {
   readonly shortcut?: () => Promise<(argv: readonly string[], host: H) => Promise<Left<H> | undefined>>;
 }
 
-/** What is left to a command, which is disposed of when that is over. */
+/** What is left to a command, which is disposed of when that is over, and what it failed with is told. */
 export interface Left<H extends Host> extends AsyncDisposable {
   /** To go on with. */
   readonly host: H;

@@ -71,7 +71,7 @@ test('what a shortcut leaves is handed to its command, and ends with that, whate
   };
   expect(await run(async () => {}, true)).toBe(0);
   expect(await run(() => Promise.reject(new SkepError('usage/conflict')), true)).not.toBe(0);
-  expect(events).toEqual(['a in /left', 'over', 'a in /left', 'over', 'told']);
+  expect(events).toEqual(['a in /left', 'over', 'a in /left', 'told', 'over']);
   events.length = 0;
   expect(await run(async () => {}, false)).toBe(0);
   expect(events).toEqual([]);

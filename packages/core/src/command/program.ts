@@ -22,8 +22,10 @@ export async function runProgram<H extends Host>(
   argv: readonly string[],
   { terminal, env, open }: { terminal: Terminal; env: Host['env']; open: () => H },
 ): Promise<number> {
+  // Whoever waits for the program hears what came of it before what is left of it ends.
+  await using left = new AsyncDisposableStack();
   try {
-    await dispatch(program, argv, open());
+    await dispatch(program, argv, { host: open(), left });
     return 0;
   } catch (error) {
     const { debugVariable = '' } = program;
@@ -43,20 +45,26 @@ function fitted(text: string, width: number): string {
 
 const VERSION_FLAGS: ReadonlySet<string | undefined> = new Set(['--version', '-v', '-V']);
 
+interface Running<H extends Host> {
+  readonly host: H;
+  /** Disposed of at the end. */
+  readonly left: AsyncDisposableStack;
+}
+
 /** Runs the command that `argv` names; without one, shows what there is. */
 async function dispatch<H extends Host>(
   program: Program<H>,
   argv: readonly string[],
-  host: H,
+  running: Running<H>,
 ): Promise<void> {
-  const { terminal } = host;
+  const { terminal } = running.host;
   const { name, commands, prefix, elsewhere } = program;
   // `--debug` belongs to every command and may also stand before its name.
   const debug = argv.slice(0, argv[0] === '--debug' ? 1 : 0);
   const [first, ...rest] = argv.slice(debug.length);
   const word = VERSION_FLAGS.has(first) ? 'version' : first;
   if (word === undefined || ['--help', '-h', 'help'].includes(word)) {
-    if (word === 'help' && rest.length > 0) return dispatch(program, [...rest, '--help'], host);
+    if (word === 'help' && rest.length > 0) return dispatch(program, [...rest, '--help'], running);
     return terminal.out(overview(program, terminal.colorOut));
   }
   if (word.startsWith('-')) {
@@ -66,25 +74,25 @@ async function dispatch<H extends Host>(
     });
   }
   const entry = find(commands, word, { prefix, help: name, elsewhere });
-  if (!('members' in entry)) return execute(entry, [...debug, ...rest], { program, host });
-  const [member, ...left] = rest;
+  if (!('members' in entry)) return execute(entry, [...debug, ...rest], { program, ...running });
+  const [member, ...others] = rest;
   if (member === undefined || member === '--help' || member === '-h') {
     return terminal.out(familyHelp(program, entry, terminal.colorOut));
   }
   const where = `${name} ${entry.name}`;
   const row = find(entry.members, member, { prefix: `${where} `, help: where });
-  return execute(row, [...debug, ...left], { program, host });
+  return execute(row, [...debug, ...others], { program, ...running });
 }
 
 async function execute<H extends Host>(
   row: CommandRow<H>,
   argv: readonly string[],
-  { program, host }: { program: Program<H>; host: H },
+  { program, host, left }: Running<H> & { readonly program: Program<H> },
 ): Promise<void> {
   const shortcut = await row.shortcut?.();
   if (shortcut === undefined) return (await row.load(program)).execute(argv, host);
-  await using left = await shortcut(argv, host);
-  if (left) await (await row.load(program)).execute(argv, left.host);
+  const mine = left.use(await shortcut(argv, host));
+  if (mine) await (await row.load(program)).execute(argv, mine.host);
 }
 
 interface FindOptions {

@@ -43,7 +43,8 @@ async function removeShared(context: Context): Promise<void> {
   const { places, signal } = context;
   await new SupervisorClient(context).rest({ signal });
   const ofWorkloads = [places.runConfigsDir, places.previousDir, places.statusesDir, places.serversDir];
-  for (const folder of [...ofWorkloads, places.logsDir, places.supervisorDir, places.cacheDir]) {
+  const ready = `${places.dataDir}/ready`;
+  for (const folder of [...ofWorkloads, places.logsDir, places.supervisorDir, places.cacheDir, ready]) {
     await rm(folder, { recursive: true, force: true });
   }
   // What was killed while it wrote has left a part.

@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -268,6 +269,22 @@ describe('an engine, while the command that starts a supervisor is loaded,', () 
     expect(left?.host.woken).toBeDefined();
     await left?.[Symbol.asyncDispose]();
     expect(engine.calls()).toEqual([]);
+  });
+
+  // It would be given up after five seconds else.
+  test('keeps nobody waiting where it is silent', { timeout: 4_000 }, async () => {
+    const socket = join(home, 'silent.sock');
+    const closed = Promise.withResolvers<void>();
+    const server = createServer(
+      (connection) => void connection.resume().once('close', () => closed.resolve()),
+    );
+    await new Promise<void>((resolve) => void server.listen(socket, resolve));
+    context = { ...context, env: { ...context.env, SKEP_DOCKER_SOCKET: socket } };
+    const left = await run();
+    await left?.[Symbol.asyncDispose]();
+    // Nor does an open connection keep the command from ending.
+    await closed.promise;
+    await new Promise((resolve) => void server.close(resolve));
   });
 
   test('keeps nobody waiting where there is none, or it fails', async () => {

@@ -38,9 +38,11 @@ export async function runThroughSupervisor(
   if (woken === undefined) return left(context);
   const spares = new Spares(context);
   const host = { ...context, woken, spares };
-  if (await getsNetwork(argv, context)) await (await import('./ask-early.ts')).askEarly(host);
+  const over = new AbortController();
+  if (await getsNetwork(argv, context)) await (await import('./ask-early.ts')).askEarly(host, over.signal);
   return left(host, async () => {
     woken.lock.release();
+    over.abort();
     // What was made ahead and not used; the next one that makes something ahead removes what is left.
     await spares.close().catch(() => {});
   });

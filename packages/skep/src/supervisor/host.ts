@@ -168,7 +168,7 @@ export class Host {
       const runtime = await this.#begin(name, config, 'removing', removal);
       await this.#deps.clients?.gone(name);
       const stays = await removeWorkload(name, { ...this.#deps, config, runtime }, removal);
-      await this.#ahead.kept();
+      if (config) await this.#ahead.kept(config.image);
       this.#records.delete(name);
       this.#ends.delete(name);
       await this.#ahead.clear();

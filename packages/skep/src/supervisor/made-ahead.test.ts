@@ -59,11 +59,12 @@ test('what outlives the process is waited for by whoever has removed what it is 
   const { promise, resolve } = Promise.withResolvers<void>();
   const ahead = madeAhead();
   later.resolve();
-  await ahead.kept();
+  await ahead.kept('one');
   ahead.begin({ runtime: runtime({ keepReady: () => promise }), reference: 'one' });
   await settled();
+  await ahead.kept('another');
   const order: string[] = [];
-  const kept = ahead.kept().then(() => order.push('kept'));
+  const kept = ahead.kept('one').then(() => order.push('kept'));
   const closed = ahead.close().then(() => order.push('closed'));
   await settled();
   expect(order).toEqual([]);

@@ -18,7 +18,8 @@ export class MadeAhead {
   /** Whether what is made for this process alone is wanted. */
   readonly #isHosting: () => boolean;
   readonly #ending = new AbortController();
-  #keeping: Promise<unknown> = Promise.resolve();
+  /** What outlives this process and is being made, by what it is made from. */
+  readonly #keeping = new Map<string, Promise<unknown>>();
 
   constructor(deps: Deps, isHosting: () => boolean) {
     this.#deps = deps;
@@ -38,8 +39,11 @@ export class MadeAhead {
       if (this.#isHosting()) await runtime.makeSpare?.();
     });
     if (runtime.keepReady === undefined || signal.aborted) return;
-    const kept = this.#tried(() => runtime.keepReady?.(reference));
-    this.#keeping = Promise.all([this.#keeping, kept]);
+    const before = this.#keeping.get(reference);
+    const kept = Promise.all([before, this.#tried(() => runtime.keepReady?.(reference))]);
+    this.#keeping.set(reference, kept);
+    await kept;
+    if (this.#keeping.get(reference) === kept) this.#keeping.delete(reference);
   }
 
   async #tried(make: () => Promise<void> | undefined): Promise<void> {
@@ -50,9 +54,9 @@ export class MadeAhead {
     }
   }
 
-  /** Resolves when nothing is being made that outlives this process: it goes with what it is made from, if that goes. */
-  async kept(): Promise<void> {
-    await this.#keeping;
+  /** Resolves when nothing is being made of this that outlives the process: it goes with that, if it goes. */
+  async kept(reference: string): Promise<void> {
+    await this.#keeping.get(reference);
   }
 
   /** While nothing is hosted nothing is there for this process either. What stays is removed when it ends. */
@@ -71,7 +75,7 @@ export class MadeAhead {
   /** Removes what is for this process alone. Fails as `remove` of a `Spare` does. */
   async close(): Promise<void> {
     this.end();
-    await this.kept();
+    await Promise.all(this.#keeping.values());
     await this.#deps.spares?.close();
   }
 }

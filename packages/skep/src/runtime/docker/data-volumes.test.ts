@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { STDIO_SPEC } from '../doubles/stdio-spec.ts';
+import { Spares } from '../spares.ts';
 import { scriptedEngine, type Script } from './engine.fixture.ts';
 
 const VOLUME = 'skep-me-a1.data';
@@ -223,5 +224,37 @@ describe('an image that is started as another user than its root', () => {
     const full = await scriptedEngine(script(imageOf('a'), { 'root/': 0, 'root/token': 9 }));
     for (const _ of [1, 2]) await expect(full.runtime.create(SPEC)).rejects.toThrow('keeps files in /root');
     expect(full.calls().filter((call) => call === ARCHIVE)).toHaveLength(2);
+  });
+
+  test('is looked at while its network is made, and not made again where root has files', async () => {
+    const { promise: isSeen, resolve } = Promise.withResolvers<void>();
+    const engine = await scriptedEngine(
+      {
+        ...script(imageOf('a'), {}),
+        [ARCHIVE]() {
+          resolve();
+          return { raw: tar({ 'root/': 0, 'root/token': 9 }) };
+        },
+        'POST /networks/create': () => isSeen.then(() => ({ status: 201, body: { Id: 'n1' } })),
+        'DELETE /networks/n1': { status: 204 },
+      },
+      { spares: new Spares() },
+    );
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    const ahead = engine.runtime.makeAhead?.(undefined, asked);
+    await isAsked;
+    const wanted = { ...SPEC, network: 'bridge', labels: { 'skep.state': 'owner' } };
+    await expect(engine.runtime.create(wanted)).rejects.toThrow('keeps files in /root');
+    await ahead;
+    const made = engine.calls().filter((call) => /^(?:POST|DELETE) \/(?:containers|networks)/.test(call));
+    expect(new Set(made)).toEqual(
+      new Set([
+        'POST /networks/create',
+        'POST /containers/create',
+        'DELETE /containers/a1',
+        'DELETE /networks/n1',
+      ]),
+    );
+    expect(made.filter((call) => call.startsWith('POST'))).toHaveLength(2);
   });
 });

@@ -75,8 +75,6 @@ export class DockerRuntime implements Runtime {
   #described: Promise<unknown> | undefined;
   /** A workload has a network of its own, as the next one may have. */
   #gaveNetwork = false;
-  /** Workloads that it has made without isolation, and that were not started since. */
-  readonly #unguarded = new Set<string>();
 
   /** `script` reads what a gateway runs from; it is there once the program was bundled. */
   constructor(client: EngineClient, environment: RuntimeEnvironment, script = gatewayScript) {
@@ -234,8 +232,6 @@ export class DockerRuntime implements Runtime {
       const placed = await place.network.catch(() => undefined);
       if (placed) this.#environment.spares?.arrived(placed.id, isMade);
     }
-    if (spec.isolation === undefined) this.#unguarded.add(spec.name);
-    else this.#unguarded.delete(spec.name);
   }
 
   #placeOf(spec: WorkloadSpec): Place {
@@ -275,7 +271,7 @@ export class DockerRuntime implements Runtime {
 
   /** A network that was removed behind its back is replaced; an isolated one begins once its gateway listens. */
   async start(name: string): Promise<void> {
-    const isolated = !this.#unguarded.delete(name) && (await guard(this.#maker, name));
+    const isolated = await guard(this.#maker, name);
     try {
       await this.#begin(name, isolated);
     } catch (error) {
@@ -321,7 +317,6 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(name: string): Promise<void> {
-    this.#unguarded.delete(name);
     const [empty, unnamed] = await Promise.all([
       volumes.emptyVolumes(this.#client, name),
       unnamedNetworks(this.#client, name),

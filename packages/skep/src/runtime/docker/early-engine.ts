@@ -5,15 +5,15 @@ import { makeSpare } from './network/spare-network.ts';
 
 /**
  * The engine of a new workload before what runs workloads is loaded: all it does is to make something ahead, and nothing
- * where another kind of runtime was named.
+ * where another kind of runtime was named. Once `over` aborts, one that has not answered is not waited for.
  */
-export function earlyEngine(environment: RuntimeEnvironment): Pick<Runtime, 'makeAhead'> {
+export function earlyEngine(environment: RuntimeEnvironment, over: AbortSignal): Pick<Runtime, 'makeAhead'> {
   const { env, randomId, spares } = environment;
   const named = env['SKEP_RUNTIME'] || 'docker';
   if (named !== 'docker' || spares === undefined) return {};
   return {
     async makeAhead(signal, asked) {
-      const connecting = connectEngine(environment);
+      const connecting = connectEngine(environment, { signal: over });
       // It is hashed while the engine answers.
       const { owner } = environment;
       const engine = await connecting;

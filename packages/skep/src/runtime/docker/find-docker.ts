@@ -4,6 +4,6 @@ import { connectEngine } from './find-engine.ts';
 
 /** Workloads as containers of the engine that is found. */
 export const findDocker: FindRuntime = async (environment, saved) => {
-  const engine = await connectEngine(environment, saved);
+  const engine = await connectEngine(environment, { saved });
   return 'found' in engine ? { found: new DockerRuntime(engine.found, environment) } : engine;
 };

@@ -16,10 +16,13 @@ import type { TlsFiles } from './engine-tls.ts';
 /** How long an engine may take to answer a ping, in milliseconds. */
 const PING_MS = 5000;
 
-/** A container engine of this user, or the one at the address that a saved workload names; it has answered. */
+/**
+ * A container engine of this user, or the one at the address that a saved workload names; it has answered. Nobody waits for
+ * an answer once the signal aborts.
+ */
 export async function connectEngine(
   { env, home }: Pick<RuntimeEnvironment, 'env' | 'home'>,
-  saved?: string,
+  { saved, signal }: { readonly saved?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<Finding<EngineClient>> {
   /** Whoever answered has said already what it is. */
   let client: EngineClient | undefined;
@@ -37,7 +40,8 @@ export async function connectEngine(
     hasProgram: (name) => findProgram(name, env) !== undefined,
     async ping(endpoint) {
       client = new EngineClient(endpoint);
-      await client.about(AbortSignal.timeout(PING_MS));
+      const late = AbortSignal.timeout(PING_MS);
+      await client.about(signal ? AbortSignal.any([signal, late]) : late);
     },
   });
   if (!('found' in engine)) return engine;

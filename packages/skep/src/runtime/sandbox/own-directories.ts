@@ -26,8 +26,8 @@ async function scratchPath(parent: string, environment: RuntimeEnvironment): Pro
 }
 
 /**
- * Makes such a directory, for this user alone, and removes those of processes that are gone. Where `ready` is there, that
- * takes its place.
+ * Makes such a directory, for this user alone, and removes those of processes that are gone. Where `ready` is there and can
+ * be moved, that takes its place.
  */
 export async function scratchDirectory(
   parent: string,
@@ -38,9 +38,16 @@ export async function scratchDirectory(
     await mkdir(parent, { recursive: true, mode: 0o750 });
     await sweepScratch(parent);
     const directory = await scratchPath(parent, environment);
-    const isMoved = ready !== undefined && (await ifThere(rename(ready, directory).then(() => true)));
-    const isMade = isMoved || (await ifThere(mkdir(directory, { mode: 0o700 }).then(() => true)));
-    if (isMade) return directory;
+    const moved = ready === undefined ? Promise.reject() : rename(ready, directory);
+    if (
+      await moved.then(
+        () => true,
+        () => false,
+      )
+    )
+      return directory;
+    const made = await ifThere(mkdir(directory, { mode: 0o700 }).then(() => true));
+    if (made === true) return directory;
     // Somebody has removed the last thing in the parent, and the parent with it.
   }
 }
@@ -48,10 +55,14 @@ export async function scratchDirectory(
 async function sweepScratch(parent: string): Promise<void> {
   const names = (await ifThere(readdir(parent))) ?? [];
   for (const name of names.filter((one) => one.startsWith('.'))) {
-    const [, owner, startTime] = /^\.(\d+)-(\d+)-/.exec(name) ?? [];
-    if (startTime !== undefined && (await identify(Number(owner)))?.startTime === startTime) continue;
-    await removeFiles(path.join(parent, name));
+    if (!(await isInUse(name))) await removeFiles(path.join(parent, name));
   }
+}
+
+/** Whether such a name is of a process that runs. */
+async function isInUse(name: string): Promise<boolean> {
+  const [, owner, startTime] = /^\.(\d+)-(\d+)-/.exec(name) ?? [];
+  return startTime !== undefined && (await identify(Number(owner)))?.startTime === startTime;
 }
 
 /** Whether its disk is, for those whose program wrote there and failed: what it says of it depends on the user's language. */
@@ -113,10 +124,14 @@ export async function removeFiles(directory: string): Promise<void> {
   }
 }
 
-/** Removes everything in a directory of ours whose name is not in `used`, and the directory when it is empty then. */
+/**
+ * Removes everything in a directory of ours whose name is not in `used`, but what a process that runs is making, and the
+ * directory when it is empty then.
+ */
 export async function sweepDirectory(directory: string, used: ReadonlySet<string>): Promise<void> {
   const names = (await ifThere(readdir(directory))) ?? [];
   for (const name of names.filter((one) => !used.has(one))) {
+    if (await isInUse(name)) continue;
     await killBelow(path.join(directory, name));
     await removeFiles(path.join(directory, name));
   }

@@ -49,24 +49,23 @@ describe.skipIf(process.platform !== 'linux')('a copy that is made ahead', () =>
     expect((await readdir(copyOf(places))).toSorted()).toEqual(['dist', 'main.js']);
     expect(await readFile(path.join(copyOf(places), 'main.js'), 'utf8')).toBe('code');
     expect((await stat(copyOf(places))).mode & 0o777).toBe(0o755);
-    expect([await isCopiedAhead(places, REFERENCE), await isCopiedAhead(places, OTHER)]).toEqual([
-      true,
-      false,
-    ]);
+    const other = path.join(path.dirname(tree), OTHER);
+    expect([await isCopiedAhead(places, tree), await isCopiedAhead(places, other)]).toEqual([true, false]);
   });
 
   test('goes where something else is run', async () => {
     await copyAhead(environment, REFERENCE, places);
-    await dropOtherCopy(places, REFERENCE);
+    await dropOtherCopy(places, tree);
     expect((await made()).toSorted()).toEqual(['copied', 'state']);
-    await dropOtherCopy(places, OTHER);
+    await dropOtherCopy(places, path.join(path.dirname(tree), OTHER));
     expect(await made()).toEqual([]);
   });
 
   test('is none after the machine went down, when it may be empty', async () => {
     await copyAhead(environment, REFERENCE, places);
-    await writeFile(places.copied, `another-boot ${REFERENCE}`);
-    expect(await isCopiedAhead(places, REFERENCE)).toBe(false);
+    const note = await readFile(places.copied, 'utf8');
+    await writeFile(places.copied, note.replace(/^\S+/, 'another-boot'));
+    expect(await isCopiedAhead(places, tree)).toBe(false);
   });
 
   test('is not made of a package that is large, has many files, is gone, or whose servers get none', async () => {

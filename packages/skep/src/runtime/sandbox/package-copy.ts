@@ -1,5 +1,5 @@
 import { execFile, type ExecFileException } from 'node:child_process';
-import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -11,7 +11,7 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import { bootId } from './linux-process.ts';
 import { isFull, removeFiles } from './own-directories.ts';
 import { packageHome } from './package-trees.ts';
-import { packagesDirectory, type WorkloadPlaces } from './places.ts';
+import { treeOf, type WorkloadPlaces } from './places.ts';
 
 const run = promisify(execFile);
 
@@ -60,37 +60,41 @@ export async function copyAhead(
   places: Pick<WorkloadPlaces, 'state' | 'copied'>,
 ): Promise<void> {
   try {
-    const tree = path.join(packagesDirectory(environment), reference);
+    const tree = treeOf(environment, reference);
     const home = await packageHome(tree);
     if (home === undefined || !(await isSmall(path.join(tree, home)))) return;
     await mkdir(copyOf(places), { recursive: true, mode: 0o755 });
     await copyPackage(path.join(tree, home), copyOf(places));
     // Last of all: a copy that nobody has called whole is none.
-    await writeFile(places.copied, await noteOf(reference), { mode: 0o600 });
+    await writeFile(places.copied, await noteOf(tree), { mode: 0o600 });
   } catch {
     await removeFiles(places.state);
   }
 }
 
-/** A machine that went down may have lost what was not on its disk yet. */
-const noteOf = async (reference: string): Promise<string> => `${await bootId()} ${reference}`;
+/** A machine that went down may have lost what was not on its disk yet, and a package may have been fetched anew. */
+async function noteOf(tree: string): Promise<string> {
+  const { ino, ctimeMs } = await stat(tree);
+  return `${await bootId()} ${path.basename(tree)} ${ino} ${ctimeMs}`;
+}
 
 /** Removes the copy where the workload runs something else. */
 export async function dropOtherCopy(
   places: Pick<WorkloadPlaces, 'state' | 'copied'>,
-  reference: string,
+  tree: string,
 ): Promise<void> {
-  if (await isCopiedAhead(places, reference)) return;
+  if (await isCopiedAhead(places, tree)) return;
   await removeFiles(places.state);
   await removeFile(places.copied);
 }
 
-/** Whether a whole copy of that package was made ahead. */
+/** Whether a whole copy of the package in that directory was made ahead. */
 export async function isCopiedAhead(
   { copied }: Pick<WorkloadPlaces, 'copied'>,
-  reference: string,
+  tree: string,
 ): Promise<boolean> {
-  return (await ifThere(readFile(copied, 'utf8'))) === (await noteOf(reference));
+  const note = await ifThere(readFile(copied, 'utf8'));
+  return note !== undefined && note === (await ifThere(noteOf(tree)));
 }
 
 async function isSmall(folder: string): Promise<boolean> {

@@ -12,7 +12,7 @@ import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Python } from '../pypi/python.ts';
 import { removeWhole } from './own-directories.ts';
-import { packagesDirectory } from './places.ts';
+import { packagesDirectory, treeOf } from './places.ts';
 import { readTreeProgram, type TreeProgram } from './tree-program.ts';
 
 /** The tree of a package whose exact version is named and there: a published version never changes, so nobody is asked. */
@@ -64,7 +64,7 @@ export function treeVersion(reference: string): string | undefined {
 
 /** Directory of a fetched package. Throws `runtime/package-not-found` when it is not (or no longer) there. */
 export async function packageTree(environment: RuntimeEnvironment, reference: string): Promise<string> {
-  if (await hasTree(environment, reference)) return path.join(packagesDirectory(environment), reference);
+  if (await hasTree(environment, reference)) return treeOf(environment, reference);
   throw new SkepError('runtime/package-not-found', {
     message: `package tree "${reference}" is not in the cache`,
     hint: 'start the workload with skep start, which fetches the package anew',
@@ -74,7 +74,7 @@ export async function packageTree(environment: RuntimeEnvironment, reference: st
 /** True while the tree of that id is in the cache. */
 export async function hasTree(environment: RuntimeEnvironment, reference: string): Promise<boolean> {
   if (!isTreeId(reference)) return false;
-  const found = await ifThere(stat(path.join(packagesDirectory(environment), reference)));
+  const found = await ifThere(stat(treeOf(environment, reference)));
   return found?.isDirectory() === true;
 }
 
@@ -88,7 +88,8 @@ const EXACT: Readonly<Record<PackageSource['ecosystem'], RegExp>> = {
   pypi: /^\d/,
   go: /^v\d+\.\d+\.\d+(?:[-+].*)?$/,
 };
-const isTreeId = (reference: string) =>
+/** Whether a name is one that `treeId` gives. */
+export const isTreeId = (reference: string): boolean =>
   /^(?:npm|pypi|go)-[A-Za-z0-9-]*@[A-Za-z0-9._+-]+-[0-9a-f]{12}$/.test(reference);
 
 /** Where a package tree appears inside the sandbox. */

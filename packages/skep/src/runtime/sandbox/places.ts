@@ -5,6 +5,8 @@ export const workloadsDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.dataDir, 'sandbox');
 export const packagesDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.cacheDir, 'packages');
+export const treeOf = (environment: RuntimeEnvironment, reference: string) =>
+  path.join(packagesDirectory(environment), reference);
 /** What is compiled once for each Go; see go-library.ts. */
 export const goLibrariesDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.cacheDir, 'go-library');

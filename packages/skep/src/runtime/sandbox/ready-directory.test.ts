@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -31,12 +31,16 @@ beforeEach(async () => {
     randomId: () => `${(ids += 1)}`,
   };
   tree = path.join(directory, 'cache/packages', REFERENCE);
-  await mkdir(path.join(tree, 'node_modules/@s/p'), { recursive: true });
-  await writeFile(path.join(tree, 'package.json'), treeManifest('@s/p'));
-  await writeFile(path.join(tree, 'node_modules/@s/p/index.js'), 'code');
+  await makeTree();
 });
 afterEach(() => rm(directory, { recursive: true }));
 
+const code = (): string => path.join(tree, 'node_modules/@s/p/index.js');
+async function makeTree(): Promise<void> {
+  await mkdir(path.dirname(code()), { recursive: true });
+  await writeFile(path.join(tree, 'package.json'), treeManifest('@s/p'));
+  await writeFile(code(), 'code');
+}
 const ready = (): string => readyDirectory(environment, REFERENCE);
 const left = (): Promise<string[]> => readdir(path.join(directory, 'data')).catch(() => []);
 
@@ -50,7 +54,7 @@ describe.skipIf(process.platform !== 'linux')('a directory for the next workload
     const places = workloadPlaces(taken);
     for (const pipe of [places.stdin, places.stdout, places.stderr, places.life])
       expect((await stat(pipe)).isFIFO()).toBe(true);
-    expect(await isCopiedAhead(places, REFERENCE)).toBe(true);
+    expect(await isCopiedAhead(places, tree)).toBe(true);
     expect(await readFile(path.join(places.state, 'package/index.js'), 'utf8')).toBe('code');
     const other = await scratchDirectory(root, environment, ready());
     expect(await readdir(other)).toEqual([]);
@@ -66,6 +70,60 @@ describe.skipIf(process.platform !== 'linux')('a directory for the next workload
     await keepReady(environment, REFERENCE);
     expect(await readFile(copied, 'utf8')).not.toContain('another-boot');
   });
+
+  test('has the code of the package that is there, also where that was fetched anew', async () => {
+    await writeFile(code(), 'damaged');
+    await keepReady(environment, REFERENCE);
+    const other = `${tree}.fetched`;
+    await cp(tree, other, { recursive: true });
+    await rm(tree, { recursive: true });
+    await rename(other, tree);
+    await writeFile(code(), 'code');
+    expect(await isCopiedAhead(workloadPlaces(ready()), tree)).toBe(false);
+    await keepReady(environment, REFERENCE);
+    const copy = path.join(workloadPlaces(ready()).state, 'package/index.js');
+    expect(await readFile(copy, 'utf8')).toBe('code');
+  });
+
+  test('is whole or not there for whoever sweeps while it is made', async () => {
+    for (let file = 0; file < 20; file += 1)
+      await writeFile(path.join(tree, `node_modules/@s/p/${file}.js`), 'code');
+    for (let round = 0; round < 10; round += 1) {
+      const made = new AbortController();
+      const making = keepReady(environment, REFERENCE).finally(() => made.abort());
+      while (!made.signal.aborted) await sweepUnused(environment, new Set([REFERENCE]));
+      await making;
+      expect(await readdir(path.join(workloadPlaces(ready()).state, 'package'))).toHaveLength(21);
+      expect(existsSync(workloadPlaces(ready()).life)).toBe(true);
+      await sweepUnused(environment, new Set());
+      // The package went, too.
+      await makeTree();
+      for (let file = 0; file < 20; file += 1)
+        await writeFile(path.join(tree, `node_modules/@s/p/${file}.js`), 'code');
+    }
+  });
+
+  test('that cannot be moved is not taken, and another one is made', async () => {
+    await keepReady(environment, REFERENCE);
+    const made = await scratchDirectory(
+      path.join(environment.dataDir, 'sandbox'),
+      environment,
+      `${ready()}/x`,
+    );
+    expect(await readdir(made)).toEqual([]);
+    const file = path.join(directory, 'no-directory');
+    await writeFile(file, '');
+    await scratchDirectory(path.join(environment.dataDir, 'sandbox'), environment, `${file}/x`);
+  });
+
+  test.each(['../..', '', '.', 'ghcr.io/a/b:1', '../../cache'])(
+    'of %j is none, and nothing goes with that name',
+    async (reference) => {
+      await keepReady(environment, REFERENCE);
+      await removePackage(environment, reference);
+      expect([existsSync(ready()), existsSync(tree)]).toEqual([true, true]);
+    },
+  );
 
   test('is one, also where two make it at once', async () => {
     await Promise.all([keepReady(environment, REFERENCE), keepReady(environment, REFERENCE)]);

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
 import { copyAhead, isCopiedAhead } from './package-copy.ts';
-import { hasTree } from './package-trees.ts';
+import { hasTree, isTreeId } from './package-trees.ts';
 import { makePipes } from './pipes.ts';
-import { workloadPlaces } from './places.ts';
+import { treeOf, workloadPlaces } from './places.ts';
 
 /** Where they lie, which no sandbox sees. */
 const readyDirectories = ({ dataDir }: RuntimeEnvironment): string => path.join(dataDir, 'ready');
@@ -27,8 +27,8 @@ export async function keepReady(environment: RuntimeEnvironment, reference: stri
   const parent = readyDirectories(environment);
   if (existsSync(ready)) {
     const places = workloadPlaces(ready);
-    if (!existsSync(places.copied) || (await isCopiedAhead(places, reference))) return;
-    // Its copy may have been lost with the machine.
+    if (!existsSync(places.copied) || (await isCopiedAhead(places, treeOf(environment, reference)))) return;
+    // Its copy may have been lost with the machine, or be of a package that was fetched before.
     await removeWhole(parent, reference, environment);
   }
   const draft = await scratchDirectory(parent, environment);
@@ -46,12 +46,15 @@ export async function keepReady(environment: RuntimeEnvironment, reference: stri
   if (!(await hasTree(environment, reference))) await dropReady(environment, reference);
 }
 
-/** Removes the one of a package. Idempotent. */
-export function dropReady(environment: RuntimeEnvironment, reference: string): Promise<void> {
-  return removeWhole(readyDirectories(environment), reference, environment);
+/** Removes the one of a package; another name is not ours and stays. Idempotent. */
+export async function dropReady(environment: RuntimeEnvironment, reference: string): Promise<void> {
+  if (isTreeId(reference)) await removeWhole(readyDirectories(environment), reference, environment);
 }
 
-/** Removes those of all packages but the used ones. */
-export function sweepReady(environment: RuntimeEnvironment, used: ReadonlySet<string>): Promise<void> {
-  return sweepDirectory(readyDirectories(environment), used);
+/** Removes those of all packages but the used ones, and what is left of making one. */
+export async function sweepReady(environment: RuntimeEnvironment, used: ReadonlySet<string>): Promise<void> {
+  const all = (await ifThere(readdir(readyDirectories(environment)))) ?? [];
+  // Whoever takes one meanwhile gets all of it, or nothing.
+  for (const name of all) if (!used.has(name)) await dropReady(environment, name);
+  await sweepDirectory(readyDirectories(environment), used);
 }

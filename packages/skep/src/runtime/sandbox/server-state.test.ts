@@ -72,7 +72,8 @@ describe('a server', () => {
   async function copied(root: string): Promise<void> {
     await cp(path.join(root, 'node_modules/@s/p/dist'), own('dist'), { recursive: true });
     await writeFile(own('ahead.js'), 'ahead');
-    await writeFile(places.copied, `${await bootId()} ${path.basename(root)}`);
+    const { ino, ctimeMs } = await lstat(root);
+    await writeFile(places.copied, `${await bootId()} ${path.basename(root)} ${ino} ${ctimeMs}`);
   }
 
   test('begins with the copy that was made ahead, once', async () => {

@@ -62,7 +62,7 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const copy = copyOf(places);
   const boot = await bootId();
   const made = await readMade(places);
-  const isCopied = made === undefined && (await isCopiedAhead(places, reference));
+  const isCopied = made === undefined && (await isCopiedAhead(places, tree));
   if (made === undefined) {
     if (!isCopied) await beginCopy(copy);
   } else if (made.reference !== reference) await renew(owner, made, source);

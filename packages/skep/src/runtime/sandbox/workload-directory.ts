@@ -13,7 +13,7 @@ import { scratchDirectory } from './own-directories.ts';
 import { ownNetworkOf } from './own-network.ts';
 import { copyAhead, dropOtherCopy } from './package-copy.ts';
 import { isHeld, makePipes } from './pipes.ts';
-import { workloadPlaces, workloadsDirectory } from './places.ts';
+import { treeOf, workloadPlaces, workloadsDirectory } from './places.ts';
 import { readyDirectory } from './ready-directory.ts';
 import { encodeSpec } from './records.ts';
 
@@ -91,7 +91,7 @@ export class WorkloadDirectories {
     const ready = readyDirectory(environment, spec.reference);
     const draft = spare?.id ?? (await scratchDirectory(root, environment, ready));
     try {
-      if (spare) await dropOtherCopy(workloadPlaces(draft), spec.reference);
+      if (spare) await dropOtherCopy(workloadPlaces(draft), treeOf(environment, spec.reference));
       const text = encodeSpec({ spec, createdAt: new Date() });
       await writeFile(workloadPlaces(draft).spec, text, { mode: 0o600 });
       await rename(draft, path.join(root, spec.name));
