@@ -20,7 +20,14 @@ test('a supervisor without work looks once more for what a command has left befo
   const { over } = await testServer({
     places: places({ env: {}, home, platform: 'linux', temp: home }),
     host: { busyWith } as unknown as ServerOptions['host'],
-    resume: { settled: done, complete: done, again, finish() {}, isBusy: () => false },
+    resume: {
+      settled: done,
+      complete: done,
+      again,
+      finish() {},
+      isBusy: () => false,
+      hasLeft: async () => false,
+    },
     lingerMs: 20,
     signal: new AbortController().signal,
   });

@@ -79,6 +79,11 @@ export class Host {
     return [...new Set([...this.#hosted.keys(), ...this.#starts.keys(), ...this.#turns.keys()])];
   }
 
+  /** Resolves when no stop and no removal is under way; at once while something is hosted, or starts. */
+  async ended(): Promise<void> {
+    if (this.#hosted.size === 0 && this.#starts.size === 0) await Promise.allSettled(this.#turns.values());
+  }
+
   /** What somebody has begun to do to it, and is to be finished; its status may not say so on a disk that is full. */
   endOf(name: string): End | undefined {
     return this.#ends.get(name);

@@ -6,7 +6,7 @@ import type { Host } from './host.ts';
 import { GRACE_MS } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { tellNobody } from './protocol.ts';
-import { isUnfinished, readStatus, shouldRun, readStatuses, unhosted } from './state.ts';
+import { isUnfinished, readStatus, readStatuses, shouldRun, unhosted, type WorkloadStatus } from './state.ts';
 
 export interface ResumeDeps {
   readonly host: Host;
@@ -28,6 +28,8 @@ export interface Resume {
   readonly finish: (name: string) => void;
   /** Something is being finished so. */
   readonly isBusy: () => boolean;
+  /** As `isBusy`; what somebody else has finished since, of which this hears at its next try, is none. */
+  readonly hasLeft: () => Promise<boolean>;
 }
 
 const RETRY = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
@@ -61,14 +63,28 @@ export async function resume(deps: ResumeDeps): Promise<Resume> {
     unfinished.add(name);
     void retry(name, deps).finally(() => unfinished.delete(name));
   }
-  return { settled, complete, again, finish, isBusy: () => unfinished.size > 0 };
+  async function hasLeft(): Promise<boolean> {
+    const left = await Promise.all([...unfinished].map((name) => leftOf(name, deps)));
+    return left.some((word) => word !== undefined);
+  }
+  return { settled, complete, again, finish, isBusy: () => unfinished.size > 0, hasLeft };
+}
+
+/** What is begun with it, or was, and is to be finished; undefined for nothing. */
+async function leftOf(
+  name: string,
+  { host, places }: Pick<ResumeDeps, 'host' | 'places'>,
+): Promise<WorkloadStatus['status'] | undefined> {
+  const was = host.endOf(name) ?? (await readStatus(places, name))?.status;
+  return was !== undefined && isUnfinished(was) ? was : undefined;
 }
 
 /** True when nothing is left to do for it. */
-async function attempt(name: string, { host, places, signal, log }: ResumeDeps): Promise<boolean> {
+async function attempt(name: string, deps: ResumeDeps): Promise<boolean> {
+  const { host, signal, log } = deps;
   try {
-    const was = host.endOf(name) ?? (await readStatus(places, name))?.status;
-    if (was === undefined || !isUnfinished(was)) return true;
+    const was = await leftOf(name, deps);
+    if (was === undefined) return true;
     if (shouldRun(was)) await host.start(name, { how: 'resume', tell: tellNobody, signal });
     else if (was === 'removing') await host.remove(name);
     else await host.stop(name, GRACE_MS);

@@ -156,6 +156,16 @@ describe('what an engine that goes away cuts short', () => {
     skep.runtime.unreachable = false;
     await expect.poll(async () => (await skep.runtime.inspect('a1'))?.state, { timeout: 9_000 }).toBe(state);
   });
+
+  test('keeps no supervisor from its end once somebody else has finished it', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1');
+    skep.runtime.unreachable = true;
+    expect(await asking(skep, { op: 'remove', name: 'a1' })).toMatchObject([{ error: {} }]);
+    skep.runtime.unreachable = false;
+    await skep.output('rm a1');
+    expect(await asking(skep, { op: 'rest' })).toEqual([{ result: { ending: true } }]);
+  });
 });
 
 describe('what no client says', () => {

@@ -191,7 +191,8 @@ async function perform(socket: Socket, request: Request, turn: Turn): Promise<Re
       await resume.again();
       return {};
     case 'rest':
-      return { ending: host.busyWith.length === 0 && !resume.isBusy() };
+      await host.ended();
+      return { ending: host.busyWith.length === 0 && !(await resume.hasLeft()) };
     case 'retire':
       return { ending: true };
     default:
