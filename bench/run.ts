@@ -1,12 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ensureNodeBase } from '../e2e/images.ts';
 import { component, title } from '../e2e/require.ts';
-import { ask, ended, openUser, type TestUser } from '../e2e/skep.ts';
+import { ask, ended, filesIn, openUser, type TestUser } from '../e2e/skep.ts';
 import { median } from './median.ts';
 import { echoImage } from './proxy/echo.ts';
 import type { Bench } from './row.ts';
@@ -94,9 +94,7 @@ async function preparePackage(): Promise<Subject | string> {
     // As long as it is saved the package stays, and is not fetched again.
     await skep(user, ['run', target, '--name', 'first']);
     await skep(user, ['stop', 'first']);
-    const entry = readdirSync(user.dir, { recursive: true, encoding: 'utf8' }).find((file) =>
-      file.endsWith(`node_modules/${PACKAGE}/dist/index.js`),
-    );
+    const entry = filesIn(user.dir).find((file) => file.endsWith(`node_modules/${PACKAGE}/dist/index.js`));
     if (entry === undefined) throw new Error(`${PACKAGE} was not found where Skep keeps packages`);
     const sandbox = '--ro-bind / / --dev /dev --proc /proc --unshare-all --die-with-parent --'.split(' ');
     return {

@@ -1,13 +1,5 @@
 import { spawn } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -16,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blocksOf } from './page-blocks.ts';
 import { component, repoRoot, title } from './require.ts';
 import { freePort } from './fixtures/free-port.ts';
-import { ended, killSupervisors, machineNpmSettings, passedOn } from './skep.ts';
+import { ended, filesIn, killSupervisors, machineNpmSettings, passedOn } from './skep.ts';
 
 // The first hour of somebody who has npm, and no container engine: what the README says, in its order, from what it has
 // installed, in a home where nothing was before.
@@ -131,7 +123,6 @@ test.skipIf(needed.some((one) => !one.available))(
     expect(await callFromClient('read_graph', {})).not.toContain('keeps bees');
 
     await shell('skep rm --all --data --yes');
-    const left = readdirSync(home, { recursive: true, encoding: 'utf8' });
-    expect(left.filter((file) => /(?:^|\/)skep\/.*memory/.test(file))).toEqual([]);
+    expect(filesIn(home).filter((file) => /(?:^|\/)skep\/.*memory/.test(file))).toEqual([]);
   },
 );

@@ -194,9 +194,18 @@ export async function ask(url: string, method: string, params: object = {}): Pro
   return JSON.parse(data) as McpAnswer;
 }
 
-function filesIn(directory: string): string[] {
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory, { recursive: true, encoding: 'utf8' });
+/** Paths of all that lies below a directory; what goes meanwhile, because a program works there, is left out. */
+export function filesIn(directory: string, below = ''): string[] {
+  const at = path.join(directory, below);
+  try {
+    return readdirSync(at, { withFileTypes: true }).flatMap((entry) => {
+      const name = path.join(below, entry.name);
+      return entry.isDirectory() ? [name, ...filesIn(directory, name)] : [name];
+    });
+  } catch (error) {
+    if (existsSync(at)) throw error;
+    return [];
+  }
 }
 
 const isWatcher = (words: string): boolean => words.includes('\0skep-watcher\0');
