@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ChildProcess } from 'node:child_process';
@@ -16,7 +16,15 @@ import {
 } from './fixtures/sign-in-provider.ts';
 import { standInBrowser, visit } from './fixtures/stand-in-browser.ts';
 import { allProcesses } from './processes.ts';
-import { ended, killSupervisors, openUser, printed, type SkepResult, type TestUser } from './skep.ts';
+import {
+  ended,
+  filesIn,
+  killSupervisors,
+  openUser,
+  printed,
+  type SkepResult,
+  type TestUser,
+} from './skep.ts';
 
 // The packed program, a real identity provider and a remote MCP server that is a protected resource.
 
@@ -94,9 +102,9 @@ const opened = (): number => readFileSync(browser.visits, 'utf8').split('\n').le
 
 /** Every file of this user. */
 function files(): readonly string[] {
-  return readdirSync(user.dir, { recursive: true, encoding: 'utf8' })
+  return filesIn(user.dir)
     .map((name) => path.join(user.dir, name))
-    .filter((file) => statSync(file).isFile());
+    .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
 }
 
 /** An `initialize` outside the SDK. */

@@ -14,10 +14,7 @@ export function runtimeEnvironment(context: Context): RuntimeEnvironment {
     dataDir: places.dataDir,
     locksDir: places.locksDir,
     cacheDir: places.cacheDir,
-    // To hash loads code that takes milliseconds.
-    get owner() {
-      return ownerOf(places.stateDir);
-    },
+    owner: ownerOf(places.stateDir),
     randomId: () => randomBytes(8).toString('hex'),
     spares,
   };

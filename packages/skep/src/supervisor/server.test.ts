@@ -106,6 +106,34 @@ describe('one request a connection', () => {
     await expect.poll(() => readAddress(skep.places, process.getuid?.())).toBeUndefined();
   });
 
+  test('to rest is answered when the removal that is under way is over', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1');
+    const { runtime } = skep;
+    const { promise: isRemoving, resolve: removing } = Promise.withResolvers<void>();
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    const remove = runtime.remove.bind(runtime);
+    runtime.remove = async (name) => {
+      removing();
+      await goOn;
+      return remove(name);
+    };
+    const removed = asking(skep, { op: 'remove', name: 'a1' });
+    await isRemoving;
+    const order: string[] = [];
+    const rested = asking(skep, { op: 'rest' }).then((said) => {
+      order.push('answered');
+      return said;
+    });
+    // Whatever is asked behind it is answered before.
+    await asking(skep, { op: 'counts' });
+    order.push('over');
+    resolve();
+    expect(await rested).toEqual([{ result: { ending: true } }]);
+    expect(order).toEqual(['over', 'answered']);
+    await removed;
+  });
+
   test('to retire ends it at once, and what it hosts runs on', async () => {
     const skep = await commandUnderTest();
     await skep.output('run fake:1 --name a1');

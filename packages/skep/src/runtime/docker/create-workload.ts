@@ -35,10 +35,10 @@ export async function createWorkload(
   const making = makeVolumes(client, spec);
   // What cannot be removed is found by its name; why it was not made is what the person must hear.
   const undo = (container: string) => removeContainer(client, container, `remove "${spec.name}"`);
-  let isRefused = true;
+  let isThere = false;
   const make = async (on: Connection | undefined): Promise<string> => {
     const id = await createContainer(client, spec, on);
-    isRefused = false;
+    isThere = true;
     try {
       await openVolumes(client, spec);
       if (spec.insteadOfRoot === true) await refuseFilesOfRoot(client, spec, environment);
@@ -55,10 +55,10 @@ export async function createWorkload(
   try {
     if (made.status === 'rejected') throw made.reason;
     if (placed.status === 'rejected') throw placed.reason;
-    if (begun.status === 'rejected') {
-      // An engine may want the network to be there.
-      if (!isRefused || !hasCode(begun.reason, 'runtime/engine-refused')) throw begun.reason;
-    }
+    // An engine may want the network to be there before it makes a container.
+    const isWanted =
+      !isThere && begun.status === 'rejected' && hasCode(begun.reason, 'runtime/engine-refused');
+    if (begun.status === 'rejected' && !isWanted) throw begun.reason;
     if (id !== undefined && placed.value?.name !== coming) {
       await undo(id);
       id = undefined;

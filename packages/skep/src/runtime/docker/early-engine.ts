@@ -8,15 +8,12 @@ import { makeSpare } from './network/spare-network.ts';
  * where another kind of runtime was named. Once `over` aborts, one that has not answered is not waited for.
  */
 export function earlyEngine(environment: RuntimeEnvironment, over: AbortSignal): Pick<Runtime, 'makeAhead'> {
-  const { env, randomId, spares } = environment;
+  const { env, owner, randomId, spares } = environment;
   const named = env['SKEP_RUNTIME'] || 'docker';
   if (named !== 'docker' || spares === undefined) return {};
   return {
     async makeAhead(signal, asked) {
-      const connecting = connectEngine(environment, { signal: over });
-      // It is hashed while the engine answers.
-      const { owner } = environment;
-      const engine = await connecting;
+      const engine = await connectEngine(environment, { signal: over });
       if (!('found' in engine)) return;
       await makeSpare({ client: engine.found, randomId, signal, asked }, spares, owner);
     },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { environmentIn } from './environment.fixture.ts';
 import { dataMounts, holdsData, removeData, removeEmptyData, writtenDirectories } from './kept-data.ts';
 import { removeFiles } from './own-directories.ts';
 
@@ -12,16 +13,7 @@ let home: string;
 let kept: string;
 beforeEach(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'skep-kept-'));
-  environment = {
-    env: {},
-    home: directory,
-    platform: 'linux',
-    execPath: '',
-    dataDir: path.join(directory, 'data'),
-    cacheDir: '',
-    owner: 'o',
-    randomId: () => 'random',
-  };
+  environment = environmentIn(directory);
   home = path.join(directory, 'home');
   kept = path.join(environment.dataDir, 'kept', 'a1');
   await mkdir(home);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { environmentIn } from './environment.fixture.ts';
 import { copyAhead, copyOf, dropOtherCopy, isCopiedAhead } from './package-copy.ts';
 import { treeManifest } from './package-trees.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
@@ -18,16 +19,7 @@ let tree: string;
 let places: WorkloadPlaces;
 beforeEach(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'skep-copy-'));
-  environment = {
-    env: {},
-    home: directory,
-    platform: 'linux',
-    execPath: process.execPath,
-    dataDir: path.join(directory, 'data'),
-    cacheDir: path.join(directory, 'cache'),
-    owner: 'o',
-    randomId: () => '1',
-  };
+  environment = environmentIn(directory);
   tree = path.join(directory, 'cache/packages', REFERENCE);
   places = workloadPlaces(path.join(directory, 'data/ahead'));
   await mkdir(places.directory, { recursive: true });

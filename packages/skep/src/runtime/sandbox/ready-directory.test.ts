@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { environmentIn } from './environment.fixture.ts';
 import { scratchDirectory } from './own-directories.ts';
 import { isCopiedAhead } from './package-copy.ts';
 import { treeManifest } from './package-trees.ts';
@@ -16,20 +17,9 @@ const REFERENCE = 'npm-s-p@1.0.0-0123456789ab';
 let directory: string;
 let environment: RuntimeEnvironment;
 let tree: string;
-let ids: number;
 beforeEach(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'skep-ready-'));
-  ids = 0;
-  environment = {
-    env: {},
-    home: directory,
-    platform: 'linux',
-    execPath: process.execPath,
-    dataDir: path.join(directory, 'data'),
-    cacheDir: path.join(directory, 'cache'),
-    owner: 'o',
-    randomId: () => `${(ids += 1)}`,
-  };
+  environment = environmentIn(directory);
   tree = path.join(directory, 'cache/packages', REFERENCE);
   await makeTree();
 });

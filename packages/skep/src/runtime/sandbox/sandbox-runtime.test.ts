@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { STDIO_SPEC } from '../doubles/stdio-spec.ts';
-import type { RuntimeEnvironment } from '../environment.ts';
+import { environmentIn } from './environment.fixture.ts';
 import { groupOf } from './control-groups.ts';
 import { removeFiles } from './own-directories.ts';
 import { workloadPlaces, workloadsDirectory } from './places.ts';
@@ -19,20 +19,13 @@ test('a removal that is cut short leaves the directory by which it is found, unt
     string,
   ];
   let isKilled = true;
-  const environment: RuntimeEnvironment = {
-    env: {},
-    home: root,
-    platform: 'linux',
-    execPath: '',
-    dataDir,
-    cacheDir: path.join(root, 'cache'),
-    owner: 'o',
+  const environment = environmentIn(root, {
     randomId() {
       // The first thing that a removal of the directory asks for.
       if (isKilled) throw new TypeError('killed');
       return 'random';
     },
-  };
+  });
   const groups = { version: 1, memory, pids } as const;
   const runtime = new SandboxRuntime(environment, {
     program: 'bwrap',

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { STDIO_SPEC } from '../doubles/stdio-spec.ts';
-import type { RuntimeEnvironment } from '../environment.ts';
 import { Spares } from '../spares.ts';
 import type { Bubblewrap } from './confine.ts';
 import { removeFiles } from './own-directories.ts';
+import { environmentIn } from './environment.fixture.ts';
 import { workloadPlaces, workloadsDirectory } from './places.ts';
 import { WorkloadDirectories } from './workload-directory.ts';
 
@@ -29,20 +29,9 @@ test.skipIf(process.platform !== 'linux')(
       ip: '/does/not/exist',
       slirp: { program: await program('slirp4netns', 'echo 1 >&3') },
     };
-    let made = 0;
     const spares = new Spares();
     onTestFinished(() => spares.close());
-    const environment: RuntimeEnvironment = {
-      env: {},
-      home,
-      platform: 'linux',
-      execPath: process.execPath,
-      dataDir: path.join(home, 'data'),
-      cacheDir: path.join(home, 'cache'),
-      owner: 'o',
-      randomId: () => String((made += 1)),
-      spares,
-    };
+    const environment = environmentIn(home, { spares });
     const bubblewrap = { inherited: [], setpriv: undefined, network } as unknown as Bubblewrap;
     const directories = new WorkloadDirectories(environment, bubblewrap);
     const root = workloadsDirectory(environment);
