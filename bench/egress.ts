@@ -11,7 +11,7 @@ import { started } from './proxy/started.ts';
 import { median } from './median.ts';
 import type { Bench } from './row.ts';
 
-const GATEWAY = path.resolve(import.meta.dirname, '../dist/skep/gateway.js');
+const GATEWAY = path.resolve(import.meta.dirname, '../dist/skep/gateway.mjs');
 const CONNECTIONS = 200;
 const ROUNDS = 3;
 /** Until a gateway has collected what it read into. */

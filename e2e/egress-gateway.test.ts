@@ -18,7 +18,7 @@ import { skepEntry } from './skep.ts';
 
 const run = promisify(execFile);
 /** Under the end-to-end tests beside the packed program. */
-const GATEWAY = path.join(path.dirname(skepEntry()), 'gateway.js');
+const GATEWAY = path.join(path.dirname(skepEntry()), 'gateway.mjs');
 const MACHINE = 'host.docker.internal';
 
 const ends: (() => unknown)[] = [];

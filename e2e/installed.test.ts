@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -38,8 +39,10 @@ let work: string;
 
 const modules = (): string => path.join(prefix, 'lib/node_modules');
 
-function installed(program: string, args: readonly string[], node = path.dirname(process.execPath)) {
-  const env = { HOME: work, PATH: `${node}:/usr/bin:/bin` };
+const ownNode = path.dirname(process.execPath);
+
+function installed(program: string, args: readonly string[], node = ownNode, home = work) {
+  const env = { HOME: home, PATH: `${node}:/usr/bin:/bin` };
   return spawnSync(path.join(prefix, 'bin', program), args, { cwd: work, env, encoding: 'utf8' });
 }
 
@@ -105,12 +108,27 @@ describe('the installed programs', () => {
         ...(program === 'skep' ? ['cedar.wasm'] : []),
         'chunks',
         // What stands between isolated servers and the network is a program of its own.
-        ...(program === 'skep' ? ['gateway.js'] : []),
+        ...(program === 'skep' ? ['gateway.mjs'] : []),
         'package.json',
         `${program}.js`,
       ]);
     },
   );
+
+  test('skep keeps what it has compiled for a command, in three runs and not in each', () => {
+    const home = path.join(work, 'home');
+    const kept = (): string[] =>
+      filesOf(path.join(home, '.cache/skep/compiled')).map((file) => `${file} ${statSync(file).mtimeMs}`);
+    const runs = [1, 2, 3, 4, 5].map(() => {
+      expect(installed('skep', ['search', 'weather'], ownNode, home)).toMatchObject({ status: 0 });
+      return kept();
+    });
+    expect(runs[0]?.[0]).toMatch(/\/search \d/);
+    expect(new Set(runs.slice(0, 3).map(String)).size).toBe(3);
+    expect([runs[3], runs[4]]).toEqual([runs[2], runs[2]]);
+    expect(installed('skep', ['search', '--nothing'], ownNode, home)).toMatchObject({ status: 1 });
+    expect(kept()).toEqual(runs[2]);
+  });
 
   test.each(PROGRAMS)(
     '%s says what it is, needs no other package and runs nothing at its installation',

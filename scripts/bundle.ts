@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
-import { compiledWhole } from './compiled-whole.ts';
+import { rolldown, type OutputChunk, type OutputOptions, type Plugin } from 'rolldown';
 
 /**
  * Makes the two published packages under dist/: one entry file per program, lazy chunks beside it, no dependencies.
@@ -188,27 +187,11 @@ const CHUNKS = [
   },
 ];
 
-/** Chunks of whose functions a start uses many. */
-const STARTED = [
-  'asking',
-  'catalogue',
-  'clients',
-  'docker',
-  'engine',
-  'finding',
-  'hosting',
-  'rights',
-  'run-command-line',
-  'run-settings',
-  'run-through-supervisor',
-  'runs',
-  'sandbox',
-  'shared',
-  'supervise',
-];
-
 /** What decides by policies (proxy/steps/authz/cedar-engine.ts), read when the first workload has some. */
 const CEDAR = path.join(root, 'node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm');
+
+/** Both programs are parted alike. */
+const PARTED = { codeSplitting: { groups: CHUNKS } };
 
 for (const program of PROGRAMS) await bundle(program);
 
@@ -217,35 +200,7 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   const folder = path.join(root, 'dist', name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const build = await rolldown({
-    input: { [name]: path.join(root, program.folder, 'src/main.ts') },
-    platform: 'node',
-    cwd: root,
-    // Its other form asks for its parts in a way that no bundler follows.
-    resolve: { alias: { 'jsonc-parser': path.join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
-    plugins: [lazyBuiltins, tableAsText],
-    transform: { define: buildFacts() },
-    onLog(level, log) {
-      if (level === 'warn') console.error(`${name}: ${log.message}`);
-    },
-  });
-  const { output } = await build.write({
-    dir: folder,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: 'chunks/[name]-[hash].js',
-    codeSplitting: { groups: CHUNKS },
-    minify: { mangle: false, compress: true, codegen: true },
-  });
-  await build.close();
-  const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
-  launchable(folder, chunks);
-  refuseHeavy(chunks);
-  if (name === 'skep') {
-    compileStarted(folder, chunks);
-    chunks.push(await bundleGateway(folder));
-    cpSync(CEDAR, path.join(folder, 'cedar.wasm'));
-  }
+  const chunks = name === 'skep' ? await bundleSkep(folder) : await bundleRegistry(folder);
   writeManifest(folder, program);
   writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
@@ -254,28 +209,80 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   console.log(`dist/${name}: ${chunks.length} files, ${Math.round(bytes / 1024)} KiB`);
 }
 
-/** The gateway of isolated workloads, one file that is run alone: beside a sandbox, or in an image that holds only Node. */
-async function bundleGateway(folder: string): Promise<OutputChunk> {
-  const build = await rolldown({
-    input: { gateway: path.join(root, 'packages/skep/src/egress/main.ts') },
+/** CommonJS, whose chunks `cli/load-chunks.ts` loads (decision 0466); the entry and the gateway are files of their own. */
+async function bundleSkep(folder: string): Promise<OutputChunk[]> {
+  const sources = path.join(root, 'packages/skep/src');
+  const file = 'chunks/[name]-[hash].js';
+  const chunks = await build(
+    { 'run-command-line': path.join(sources, 'run-command-line.ts') },
+    { dir: folder, format: 'cjs', entryFileNames: file, chunkFileNames: file, ...PARTED },
+  );
+  refuseHeavy(chunks);
+  refuseCircles(chunks);
+  const first = chunks.find(({ isEntry }) => isEntry)?.fileName;
+  const entry = await build(
+    { skep: path.join(sources, 'main.ts') },
+    { dir: folder, format: 'cjs', entryFileNames: '[name].js' },
+    { SKEP_PROGRAM: JSON.stringify(first) },
+  );
+  launchable(folder, entry);
+  // Serves isolated workloads, beside a sandbox or in an image that holds only Node.
+  const gateway = await build(
+    { gateway: path.join(sources, 'egress/main.ts') },
+    { dir: folder, format: 'esm', entryFileNames: '[name].mjs' },
+  );
+  for (const alone of [entry, gateway]) refuseParts(alone);
+  cpSync(CEDAR, path.join(folder, 'cedar.wasm'));
+  return [...chunks, ...entry, ...gateway];
+}
+
+async function bundleRegistry(folder: string): Promise<OutputChunk[]> {
+  const input = { 'skep-registry': path.join(root, 'packages/registry/src/main.ts') };
+  const names = { entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js' };
+  const chunks = await build(input, { dir: folder, format: 'esm', ...names, ...PARTED });
+  launchable(folder, chunks);
+  return chunks;
+}
+
+async function build(
+  input: Record<string, string>,
+  to: OutputOptions,
+  define: Record<string, string> = {},
+): Promise<OutputChunk[]> {
+  const started = await rolldown({
+    input,
     platform: 'node',
     cwd: root,
-    plugins: [lazyBuiltins],
+    // Its other form asks for its parts in a way that no bundler follows.
+    resolve: { alias: { 'jsonc-parser': path.join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
+    plugins: [lazyBuiltins, tableAsText],
+    // What only the sources ask for, which find their parts otherwise.
+    transform: { define: { ...buildFacts(), ...define, 'import.meta.resolve': 'undefined' } },
+    onLog(level, log) {
+      if (level === 'warn') console.error(`${Object.keys(input).join()}: ${log.message}`);
+    },
   });
-  const { output } = await build.write({
-    dir: folder,
-    format: 'esm',
-    entryFileNames: '[name].js',
+  const { output } = await started.write({
+    ...to,
     minify: { mangle: false, compress: true, codegen: true },
   });
-  await build.close();
-  const [gateway, ...others] = output;
-  const heavy = gateway.moduleIds.find((id) => /\/node_modules\/(?!ipaddr\.js\/)/.test(id));
+  await started.close();
+  return output.filter((one): one is OutputChunk => one.type === 'chunk');
+}
+
+/** What is loaded alone is one small file. */
+function refuseParts([file, ...others]: readonly OutputChunk[]): void {
+  const heavy = file?.moduleIds.find((id) => /\/node_modules\/(?!ipaddr\.js\/)/.test(id));
   if (others.length > 0 || heavy !== undefined)
     throw new Error(
-      `the gateway is not one small file: ${heavy ?? others.map((one) => one.fileName).join()}`,
+      `${file?.name} is not one small file: ${heavy ?? others.map((one) => one.fileName).join()}`,
     );
-  return gateway;
+}
+
+/** In CommonJS what two chunks want of each other is not there yet when the second one runs. */
+function refuseCircles(chunks: readonly OutputChunk[]): void {
+  for (const chunk of chunks)
+    if (importedBy(chunk, chunks).has(chunk.fileName)) throw new Error(`${chunk.fileName} imports itself`);
 }
 
 /** What `version` prints: of the commit that is bundled, so that the same commit gives the same bytes. */
@@ -299,18 +306,6 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
   const file = path.join(folder, entry.fileName);
   writeFileSync(file, LAUNCHER + entry.code.replace(/^#!.*\n/, ''));
   chmodSync(file, 0o755);
-}
-
-/** Has V8 compile the functions that a start uses before Node keeps what is compiled (decision 0453). */
-function compileStarted(folder: string, chunks: readonly OutputChunk[]): void {
-  for (const started of STARTED) {
-    const chunk = chunks.find(({ name }) => name === started);
-    if (chunk === undefined)
-      throw new Error(`there is no chunk ${started} whose functions could be compiled`);
-    // A function of a chunk that another one calls before it runs would not be there.
-    if (importedBy(chunk, chunks).has(chunk.fileName)) throw new Error(`${chunk.fileName} imports itself`);
-    writeFileSync(path.join(folder, chunk.fileName), compiledWhole(chunk.code));
-  }
 }
 
 /**
@@ -363,11 +358,11 @@ function writeManifest(folder: string, { name, about, keywords }: (typeof PROGRA
     homepage,
     repository,
     bugs,
-    type: 'module',
+    type: name === 'skep' ? 'commonjs' : 'module',
     bin: { [name]: `./${name}.js` },
     files: [
       `${name}.js`,
-      ...(name === 'skep' ? ['gateway.js', 'cedar.wasm'] : []),
+      ...(name === 'skep' ? ['gateway.mjs', 'cedar.wasm'] : []),
       'chunks',
       'THIRD-PARTY-LICENSES.txt',
     ],

@@ -1,7 +1,15 @@
 import { nodeTooOld } from '@skep/core/node-version.ts';
 import { interpretSchemas } from './cli/interpret-schemas.ts';
-import { keepCompiled } from './cli/keep-compiled.ts';
+import { openChunks, type Chunks } from './cli/load-chunks.ts';
+import type { runCommandLine } from './run-command-line.ts';
 import manifest from '../package.json' with { type: 'json' };
+
+/** The first chunk of the packed program, beside this file; not there where it runs from its sources. */
+declare const SKEP_PROGRAM: string | undefined;
+
+interface Program extends Partial<Pick<Chunks, 'keep'>> {
+  readonly runCommandLine: typeof runCommandLine;
+}
 
 // Nothing else is imported before it is known to be needed: `skep version` is what scripts and prompts call, and an old
 // Node fails on an import that it lacks.
@@ -13,8 +21,23 @@ if (tooOld !== undefined) {
 } else if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
   process.stdout.write(`skep ${manifest.version}\n`);
 } else {
-  keepCompiled(process);
+  // Node's own word for a program that ends while it still waits for something.
+  process.exitCode = 13;
+  void run(argv);
+}
+
+async function run(argv: readonly string[]): Promise<void> {
   interpretSchemas(globalThis);
-  const { runCommandLine } = await import('./run-command-line.ts');
-  process.exitCode = await runCommandLine(argv, manifest.version);
+  const { keep, ...program } = await openProgram(argv[0]);
+  const status = await program.runCommandLine(argv, manifest.version, keep);
+  process.exitCode = status;
+  // What a run that failed has called says little of the next.
+  if (status === 0) keep?.();
+}
+
+async function openProgram(command: string | undefined): Promise<Program> {
+  if (typeof SKEP_PROGRAM !== 'string') return import('./run-command-line.ts');
+  const first = `${import.meta.dirname}/${SKEP_PROGRAM}`;
+  const { load, keep } = openChunks(process, first, command);
+  return { ...(load(first) as Program), keep };
 }

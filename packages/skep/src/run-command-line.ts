@@ -15,7 +15,11 @@ import type { Context } from './cli/context.ts';
 import { SKEP } from './commands.ts';
 
 /** Resolves to the exit status. The only place, with main.ts, that uses globals. */
-export async function runCommandLine(argv: readonly string[], version: string): Promise<number> {
+export async function runCommandLine(
+  argv: readonly string[],
+  version: string,
+  keepCompiled?: () => void,
+): Promise<number> {
   const { stdout, stderr, env } = process;
   const terminal = openTerminal({ stdin, stdout, stderr, env });
   // A pager that was closed is no reason to complain.
@@ -23,7 +27,11 @@ export async function runCommandLine(argv: readonly string[], version: string): 
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
-  return runProgram(SKEP, argv, { terminal, env, open: () => openContext(version, terminal) });
+  return runProgram(SKEP, argv, {
+    terminal,
+    env,
+    open: () => openContext({ version, terminal, keepCompiled }),
+  });
 }
 
 /** What shells expect of a process that a signal has ended. */
@@ -36,7 +44,12 @@ const stdin = {
   },
 };
 
-function openContext(version: string, terminal: Context['terminal']): Context {
+interface Given extends Pick<Context, 'terminal'> {
+  readonly version: string;
+  readonly keepCompiled: (() => void) | undefined;
+}
+
+function openContext({ version, terminal, keepCompiled }: Given): Context {
   const { env, platform, execPath } = process;
   const uid = process.getuid?.();
   const user = userOfSystem();
@@ -72,6 +85,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
       return () => process.off('uncaughtException', listener);
     },
     exit: (status) => process.exit(status),
+    ...(keepCompiled && { keepCompiled }),
   };
 }
 

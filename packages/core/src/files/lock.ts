@@ -35,7 +35,7 @@ const POLL_MS = 25;
  * reason.
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
-  const { DatabaseSync: Database } = await import('node:sqlite');
+  const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
   const started = performance.now();
   for (;;) {
     options.signal?.throwIfAborted();

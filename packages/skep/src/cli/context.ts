@@ -43,6 +43,8 @@ export interface Context extends Host {
   readonly onFault: OnFault;
   /** Ends this process at once, though something in it still waits. */
   readonly exit: (status: number) => void;
+  /** See `Chunks.keep`; absent where the program runs from its sources. */
+  readonly keepCompiled?: () => void;
   /** The supervisor that was started before the command was; see `wakeEarly`. */
   readonly woken?: Woken;
   /** What workloads run on; absent where it is looked for on this machine. */

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { flushCompileCache } from 'node:module';
 import { isIPv6 } from 'node:net';
 import { acquireLock, unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -95,7 +94,7 @@ async function host(first: Lock, { context: given, log, onOpen }: Hosting): Prom
   const housekeeping = [
     keepLogsSmall({ places, clock, signal: both, log }),
     collectWhenIdle({ clock, signal: both, load: eventLoopLoad(), collect: collectAll }),
-    keepCompiledEarly(hosted, { clock, signal: both }),
+    keepCompiledEarly(hosted, { ...context, signal: both }),
   ];
   try {
     log.info({ version: program.version }, 'supervisor started');
@@ -146,18 +145,15 @@ async function host(first: Lock, { context: given, log, onOpen }: Hosting): Prom
   }
 }
 
-/**
- * Has Node write down what it has compiled to host a workload, for the next supervisor (`keepCompiled`). Else it would when
- * this one ends by itself, and most are killed one day. Never rejects.
- */
+/** What was compiled to host a workload is kept for the next supervisor: most are killed one day. Never rejects. */
 async function keepCompiledEarly(
   { hosting }: Host,
-  { clock, signal }: Pick<Context, 'clock' | 'signal'>,
+  { clock, signal, keepCompiled }: Pick<Context, 'clock' | 'signal' | 'keepCompiled'>,
 ): Promise<void> {
   try {
     await Promise.race([hosting, once(signal, 'abort')]);
     await clock.sleep(KEEP_MS, signal);
-    flushCompileCache();
+    keepCompiled?.();
   } catch {
     // It ends.
   }

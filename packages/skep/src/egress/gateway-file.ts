@@ -14,6 +14,6 @@ export function gatewayFile(): GatewayFile {
   if (import.meta.filename.endsWith('.ts')) {
     return { file: path.join(here, 'main.ts'), needs: path.resolve(here, '../../../..') };
   }
-  const file = path.resolve(here, '../gateway.js');
+  const file = path.resolve(here, '../gateway.mjs');
   return { file, needs: file };
 }

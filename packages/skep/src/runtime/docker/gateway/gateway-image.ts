@@ -39,7 +39,7 @@ export interface GatewayMaker {
 const REPOSITORY = 'localhost/skeplocal/gateway';
 /** Of images that hold a gateway. */
 const GATEWAY_LABEL = 'skep.gateway';
-const GATEWAY_IN_IMAGE = '/gateway.js';
+const GATEWAY_IN_IMAGE = '/gateway.mjs';
 /** Where the running Node is none of the engine's system: one that is, by its content. `SKEP_EGRESS_IMAGE` names another. */
 const NODE_BASE =
   'docker.io/library/node:24-alpine@sha256:d32cdf619f63fe0471182d08996dd516c6275bb5fd31ae06e55a570bd9e1ad43';
@@ -86,12 +86,12 @@ export async function ensureGatewayImage(maker: GatewayMaker): Promise<GatewayIm
  */
 export async function gatewayScript(): Promise<Buffer> {
   const fromSources = import.meta.filename.endsWith('.ts');
-  const place = fromSources ? '../../../../../../dist/skep/gateway.js' : '../gateway.js';
+  const place = fromSources ? '../../../../../../dist/skep/gateway.mjs' : '../gateway.mjs';
   try {
     return await readFile(path.resolve(import.meta.dirname, place));
   } catch (cause) {
     throw new SkepError('runtime/unavailable', {
-      message: 'gateway.js is missing beside the program, so nothing can be isolated on a container engine',
+      message: 'gateway.mjs is missing beside the program, so nothing can be isolated on a container engine',
       hint: 'install skep again; in a checkout, run "npm run build"',
       cause,
     });
@@ -173,9 +173,9 @@ async function buildOn(
   const lines = [
     `FROM ${base}`,
     `LABEL ${[...labels, `${BUILD_LABEL}=${buildId}`].join(' ')}`,
-    `COPY gateway.js ${GATEWAY_IN_IMAGE}`,
+    `COPY gateway.mjs ${GATEWAY_IN_IMAGE}`,
   ];
-  const recipe = { files: { Dockerfile: `${lines.join('\n')}\n`, 'gateway.js': script.toString('utf8') } };
+  const recipe = { files: { Dockerfile: `${lines.join('\n')}\n`, 'gateway.mjs': script.toString('utf8') } };
   // Seldom needed, and much comes with it.
   const { buildImage } = await import('../build.ts');
   await buildImage(client, { recipe, tag: reference, buildId, subject: 'gateway', report: silent, signal });

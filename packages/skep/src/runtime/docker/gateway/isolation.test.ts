@@ -531,6 +531,6 @@ describe('the image of the gateway', () => {
     await engine.runtime.create(SPEC);
     const [, from = ''] = /^FROM (\S+)$/m.exec(dockerfile.replaceAll('\0', '\n')) ?? [];
     expect(from.replace(/:24-alpine@/, '@')).toMatch(base);
-    expect(dockerfile).toContain('COPY gateway.js /gateway.js');
+    expect(dockerfile).toContain('COPY gateway.mjs /gateway.mjs');
   });
 });
