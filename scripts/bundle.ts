@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { asCommonJs } from './as-common-js.ts';
 import { rolldown, type OutputChunk, type OutputOptions, type Plugin } from 'rolldown';
 
 /**
@@ -185,12 +186,16 @@ const CHUNKS = [
     minShareCount: 2,
     test: /\/skep\/src\/account\/(?!no-account)|\/auth\/src\/sign-in\//,
   },
+  // What it exports is made when something is first required, which no other chunk would see.
+  {
+    name: 'telemetry',
+    test: /\/node_modules\/@opentelemetry\/|\/core\/src\/telemetry\/(?:open-telemetry|otlp|tracing)\./,
+  },
 ];
 
 /** What decides by policies (proxy/steps/authz/cedar-engine.ts), read when the first workload has some. */
 const CEDAR = path.join(root, 'node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm');
 
-/** Both programs are parted alike. */
 const PARTED = { codeSplitting: { groups: CHUNKS } };
 
 for (const program of PROGRAMS) await bundle(program);
@@ -209,16 +214,17 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   console.log(`dist/${name}: ${chunks.length} files, ${Math.round(bytes / 1024)} KiB`);
 }
 
-/** CommonJS, whose chunks `cli/load-chunks.ts` loads (decision 0466); the entry and the gateway are files of their own. */
+/** Chunks that `cli/load-chunks.ts` loads (decision 0466); the entry and the gateway are files of their own. */
 async function bundleSkep(folder: string): Promise<OutputChunk[]> {
   const sources = path.join(root, 'packages/skep/src');
   const file = 'chunks/[name]-[hash].js';
   const chunks = await build(
     { 'run-command-line': path.join(sources, 'run-command-line.ts') },
-    { dir: folder, format: 'cjs', entryFileNames: file, chunkFileNames: file, ...PARTED },
+    { dir: folder, format: 'esm', entryFileNames: file, chunkFileNames: file, ...PARTED },
   );
   refuseHeavy(chunks);
   refuseCircles(chunks);
+  for (const { fileName, code } of chunks) writeFileSync(path.join(folder, fileName), asCommonJs(code));
   const first = chunks.find(({ isEntry }) => isEntry)?.fileName;
   const entry = await build(
     { skep: path.join(sources, 'main.ts') },

@@ -4,6 +4,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
 import { Spares } from '../runtime/spares.ts';
+import { findRunConfig } from '../run-config/file.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import {
   readEndpoint,
@@ -14,6 +15,7 @@ import {
 } from '../supervisor/protocol.ts';
 import { connect, exchange, type Connection } from '../supervisor/connect.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
+import { lockName } from '../workloads/name-lock.ts';
 import { getsNetwork } from './gets-network.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 
@@ -99,7 +101,6 @@ async function runOver(connection: Connection, argv: readonly string[], context:
  */
 async function endOrGoOn(saved: Saved, error: unknown, context: Context): Promise<true> {
   const { launchAgain, undoStart } = await import('./launch-saved.ts');
-  const { lockName } = await import('../workloads/name-lock.ts');
   // Whether or not the person interrupts: what was begun is undone.
   const { signal } = new AbortController();
   using lock = await unlessHeld(lockName(saved.name, { ...context, signal, waitMs: LETTING_GO_MS }));
@@ -119,7 +120,6 @@ async function endOrGoOn(saved: Saved, error: unknown, context: Context): Promis
 
 /** Another command that has taken the name has saved its own, with another port. */
 async function isStillSaved({ name, url }: Saved, { places }: Context): Promise<boolean> {
-  const { findRunConfig } = await import('../run-config/file.ts');
   const config = await findRunConfig(places, name);
   return config === undefined || workloadUrl(config) === url;
 }
