@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { compileFunction } from 'node:vm';
+import { CHUNK_PARAMETERS } from '../packages/skep/src/cli/load-chunks.ts';
 import { asCommonJs } from './as-common-js.ts';
+import { lazyBuiltins } from './lazy-builtins.ts';
 import { rolldown, type OutputChunk, type OutputOptions, type Plugin } from 'rolldown';
 
 /**
@@ -34,33 +37,6 @@ const LAUNCHER = `#!/bin/sh
 ':' //; exec node -- "$0" "$@"
 `;
 
-/**
- * A built-in module is loaded when something of it is first called, not when the program starts: node:crypto alone costs
- * as much as all of `skep list` (4 ms). `import` moreover looks at every export, and those of node:http and node:fs that
- * are getters load all of fetch (40 ms, 10 MB) and of streams.
- */
-const lazyBuiltins: Plugin = {
-  name: 'lazy-builtins',
-  resolveId: (id, importer, { kind }) =>
-    LAZY.has(id) && kind === 'import-statement' && !importer?.includes('/node_modules/')
-      ? `\0${id}`
-      : undefined,
-  load: (id) => {
-    const [, name] = /^\0(node:.*)$/.exec(id) ?? [];
-    if (name === undefined) return undefined;
-    const members = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) ?? {}));
-    const exports = members
-      .filter(([key, member]) => !('get' in member) && /^[A-Za-z]\w*$/.test(key) && key !== 'default')
-      .map(([key, { value }]) => `export const ${key} = ${lazily(key, value)};`);
-    const head = [
-      `let builtin;`,
-      `const load = () => (builtin ??= process.getBuiltinModule('${name}'));`,
-      `export default /* @__PURE__ */ load();`,
-    ];
-    return { code: [...head, ...exports].join('\n'), moduleSideEffects: false };
-  },
-};
-
 /** The table of codes as text, which is read in a moment; to run what makes its rows takes 3 ms of every start. */
 const tableAsText: Plugin = {
   name: 'table-as-text',
@@ -72,42 +48,6 @@ const tableAsText: Plugin = {
     return { code: `export const CODES = /* @__PURE__ */ JSON.parse(${rows});`, moduleType: 'js' };
   },
 };
-
-const LAZY = new Set(
-  [
-    'child_process',
-    'crypto',
-    'dns',
-    'fs',
-    'fs/promises',
-    'http',
-    'https',
-    'net',
-    'os',
-    'path',
-    'readline',
-    'timers/promises',
-    'tls',
-    'tty',
-    'util',
-    'v8',
-    'vm',
-    'zlib',
-  ].map((name) => `node:${name}`),
-);
-
-/** A class, or a function that carries something as `execFile` does for `promisify`, is stood in for by a proxy. */
-function lazily(key: string, value: unknown): string {
-  if (typeof value !== 'function') return `/* @__PURE__ */ (() => load().${key})()`;
-  const own = new Set<PropertyKey>(['length', 'name', 'prototype', 'arguments', 'caller']);
-  const isPlain = /^[a-z]/.test(key) && Reflect.ownKeys(value).every((one) => own.has(one));
-  if (isPlain) return `(...args) => load().${key}(...args)`;
-  return `/* @__PURE__ */ new Proxy(function () {}, {
-    get: (_, member) => load().${key}[member],
-    apply: (_, self, args) => Reflect.apply(load().${key}, self, args),
-    construct: (_, args, made) => Reflect.construct(load().${key}, args, made),
-  })`;
-}
 
 /**
  * Each file costs a start about a millisecond, so what many commands share is one, what has the supervisor do a run another,
@@ -224,7 +164,12 @@ async function bundleSkep(folder: string): Promise<OutputChunk[]> {
   );
   refuseHeavy(chunks);
   refuseCircles(chunks);
-  for (const { fileName, code } of chunks) writeFileSync(path.join(folder, fileName), asCommonJs(code));
+  for (const { fileName, code } of chunks) {
+    const script = asCommonJs(code);
+    // Fails on what only a module may hold.
+    compileFunction(`'use strict';${script}`, CHUNK_PARAMETERS, { filename: fileName });
+    writeFileSync(path.join(folder, fileName), script);
+  }
   const first = chunks.find(({ isEntry }) => isEntry)?.fileName;
   const entry = await build(
     { skep: path.join(sources, 'main.ts') },

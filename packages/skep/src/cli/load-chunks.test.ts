@@ -1,11 +1,13 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -13,7 +15,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Script, type ScriptOptions } from 'node:vm';
 import * as fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Chunks, openChunks } from './load-chunks.ts';
 
 let home: string;
@@ -30,7 +32,8 @@ afterEach(() => rmSync(home, { recursive: true }));
 const file = (name: string): string => path.join(home, `${name}.js`);
 const chunk = (name: string, code: string): void => writeFileSync(file(name), code);
 const directory = (): string => path.join(home, '.cache/skep/compiled');
-const kept = (command = 'list'): string => path.join(directory(), `${process.version}-first`, command);
+const build = (): string => path.join(directory(), `${process.version}-${process.arch}-first`);
+const kept = (command = 'list'): string => path.join(build(), command);
 
 class Watched extends Script {
   constructor(code: string, options: ScriptOptions) {
@@ -40,14 +43,27 @@ class Watched extends Script {
   }
 }
 
-function open(command = 'list', env: NodeJS.ProcessEnv = { HOME: home }, uid = process.getuid?.()): Chunks {
-  const vm = { ...process.getBuiltinModule('node:vm'), Script: Watched };
+interface Around {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly uid?: number | undefined;
+  readonly fs?: object;
+}
+
+function open(
+  command = 'list',
+  { env = { HOME: home }, uid = process.getuid?.(), fs = {} }: Around = {},
+): Chunks {
+  const modules: Record<string, object> = {
+    'node:vm': { ...process.getBuiltinModule('node:vm'), Script: Watched },
+    'node:fs': { ...process.getBuiltinModule('node:fs'), ...fs },
+  };
   const program = {
     env,
     pid: process.pid,
     version: process.version,
+    arch: process.arch,
     getuid: () => uid,
-    getBuiltinModule: (id: string) => (id === 'node:vm' ? vm : process.getBuiltinModule(id)),
+    getBuiltinModule: (id: string) => modules[id] ?? process.getBuiltinModule(id),
   };
   return openChunks(program as never, file('first'), command);
 }
@@ -57,20 +73,29 @@ interface First {
 }
 
 /** One run of a command. */
-function run(command = 'list', env?: NodeJS.ProcessEnv, uid?: number): void {
-  const { load, keep } = open(command, env, uid);
+function run(command?: string, around?: Around): void {
+  const { load, keep } = open(command, around);
   expect((load(file('first')) as First).called()).toBe(3);
   keep();
 }
 
+/** Whether a run has written. */
+function writes(action = (): void => run(), command = 'list'): boolean {
+  utimesSync(kept(command), 1, 1);
+  action();
+  return statSync(kept(command)).mtimeMs > 1_000;
+}
+
+const anew = [['first.js', undefined], ['other.js', undefined]] as const; // prettier-ignore
+const fromKept = [['first.js', true], ['other.js', true]] as const; // prettier-ignore
+
 test('what was compiled is kept for the next run of a command, in the cache of the user, for nobody else', () => {
   run();
   run();
-  expect(taken).toEqual([['first.js', undefined], ['other.js', undefined], ['first.js', true], ['other.js', true]]); // prettier-ignore
-  expect([directory(), path.dirname(kept()), kept()].map((one) => statSync(one).mode & 0o777)).toEqual([
-    0o700, 0o700, 0o600,
-  ]);
-  run('list', { HOME: '/nowhere', XDG_CACHE_HOME: path.join(home, 'own') });
+  expect(taken).toEqual([...anew, ...fromKept]);
+  const modes = [directory(), build(), kept()].map((one) => statSync(one).mode & 0o777);
+  expect(modes).toEqual([0o700, 0o700, 0o600]);
+  run('list', { env: { HOME: '/nowhere', XDG_CACHE_HOME: path.join(home, 'own') } });
   expect(readdirSync(path.join(home, 'own/skep/compiled'))).toHaveLength(1);
 });
 
@@ -87,67 +112,141 @@ test('functions that were called are kept too, which have not been compiled when
   expect(sizeAfter('called', 1)).toBeGreaterThan(loaded);
 });
 
-test('it is written down in three runs, and in each later one that loads what is not there', () => {
-  const drafts = (): readonly string[] => readdirSync(path.dirname(kept())).filter((name) => name !== 'list');
-  const isWritten = (): boolean => {
-    utimesSync(kept(), 1, 1);
-    run();
-    return statSync(kept()).mtimeMs > 1_000;
-  };
+test('it is written down in three runs, once in each, and in a later one that loads what is not there', () => {
   run();
-  expect([isWritten(), isWritten(), isWritten(), isWritten()]).toEqual([true, true, false, false]);
+  expect([writes(), writes(), writes(), writes()]).toEqual([true, true, false, false]);
   chunk('other', `const more = require('./more.js'); exports.add = (a, b) => more.sum(a, b);`);
   chunk('more', `exports.sum = (a, b) => a + b;`);
-  expect([isWritten(), isWritten()]).toEqual([true, false]);
-  expect(drafts()).toEqual([]);
+  expect([writes(), writes()]).toEqual([true, false]);
+  expect(readdirSync(build())).toEqual(['list']);
+  rmSync(kept());
+  const { load, keep } = open();
+  load(file('first'));
+  keep();
+  expect(writes(keep)).toBe(false);
 });
 
-test('a directory of another user or one that others can write is not used: its code would run in our name', () => {
-  run('list', { HOME: home }, (process.getuid?.() ?? 0) + 1);
+test('uses of one command that load different chunks leave each other theirs', () => {
+  chunk('more', `exports.sum = (a, b) => a + b;`);
+  const less = (): void => run();
+  const more = (): void => {
+    const { load, keep } = open();
+    load(file('more'));
+    keep();
+  };
+  for (const use of [less, more, less]) use();
+  expect([writes(more), writes(less), writes(more)]).toEqual([false, false, false]);
+});
+
+test('a directory of another user, one that others can write, or a link is not used: its code would run in our name', () => {
+  run('list', { uid: (process.getuid?.() ?? 0) + 1 });
   chmodSync(directory(), 0o777);
   run();
   expect(readdirSync(directory())).toEqual([]);
+  chmodSync(directory(), 0o700);
+  const elsewhere = path.join(home, 'elsewhere');
+  mkdirSync(elsewhere);
+  symlinkSync(elsewhere, build());
+  run();
+  rmSync(directory(), { recursive: true });
+  symlinkSync(elsewhere, directory());
+  run();
+  expect(readdirSync(elsewhere)).toEqual([]);
 });
 
-test('where nothing can be kept the program runs all the same', () => {
-  const plain = path.join(home, 'file');
-  writeFileSync(plain, '');
-  for (const env of [{}, { HOME: 'relative' }, { HOME: plain }]) run('list', env);
+test('what is no command has one place, inside the directory', () => {
   for (const word of ['', '--help', '../../list', 'LIST', 'x'.repeat(99)]) run(word);
-  expect(taken.every(([, isTaken]) => isTaken === undefined)).toBe(true);
-  // The directory of a build was removed, or a disk has no room.
-  const { load, keep } = open();
-  load(file('first'));
-  rmSync(path.join(home, '.cache'), { recursive: true });
-  keep();
+  expect(readdirSync(build())).toEqual(['other']);
+  expect(taken.slice(-2)).toEqual(fromKept);
 });
 
-test('what was cut off or is something else is written anew', () => {
+describe('where nothing can be kept the program runs all the same', () => {
+  const plain = (): string => path.join(home, 'file');
+  beforeEach(() => writeFileSync(plain(), ''));
+
+  test.each<[string, () => Around]>([
+    ['no home', () => ({ env: {} })],
+    ['a relative home', () => ({ env: { HOME: path.relative(process.cwd(), home) } })],
+    ['a home that is a file', () => ({ env: { HOME: plain() } })],
+  ])('%s', (_, around) => {
+    run('list', around());
+    run('list', around());
+    expect(taken).toEqual([...anew, ...anew]);
+  });
+
+  test('a file in the place of the directory', () => {
+    mkdirSync(directory(), { recursive: true, mode: 0o700 });
+    writeFileSync(build(), '');
+    run();
+    expect(readFileSync(build(), 'utf8')).toBe('');
+  });
+
+  test.each<[string, object]>([
+    ['a disk that takes a part', { writevSync: () => 1 }],
+    ['a disk that fails', { fsyncSync: () => fail('EIO') }],
+    ['a directory that fails', { renameSync: () => fail('EACCES') }],
+  ])('%s, and what there was stays', (_, fs) => {
+    run();
+    const before = readFileSync(kept());
+    run('list', { fs });
+    expect(readdirSync(build())).toEqual(['list']);
+    expect(readFileSync(kept())).toEqual(before);
+  });
+
+  test('a directory that was removed meanwhile', () => {
+    const { load, keep } = open();
+    load(file('first'));
+    rmSync(directory(), { recursive: true });
+    keep();
+    expect(existsSync(directory())).toBe(false);
+  });
+
+  test('another process that is writing, unless it was killed', () => {
+    run();
+    writeFileSync(kept('list.draft'), 'half');
+    expect(writes()).toBe(false);
+    utimesSync(kept('list.draft'), 1, 1);
+    expect(writes()).toBe(true);
+    expect(readdirSync(build())).toEqual(['list']);
+  });
+});
+
+function fail(code: string): never {
+  throw Object.assign(new Error(code), { code });
+}
+
+test('what was cut off, damaged or is something else is written anew: V8 would crash on it', () => {
   run();
   const whole = readFileSync(kept());
-  const same = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
-  const cut = fc.nat(whole.length - 1).map((length) => whole.subarray(0, length));
-  const longer = same.filter(({ length }) => length > 0).map((more) => Buffer.concat([whole, more]));
+  const begin = whole.indexOf('\n') + 1;
+  const bytes = (lengths: { minLength?: number; maxLength: number }): fc.Arbitrary<Buffer> =>
+    fc.uint8Array(lengths).map((one) => Buffer.from(one));
+  const block = fc
+    .tuple(fc.integer({ min: begin, max: whole.length - 512 }), bytes({ minLength: 512, maxLength: 512 }))
+    .map(([at, other]) => Buffer.concat([whole.subarray(0, at), other, whole.subarray(at + 512)]));
+  const different = fc.oneof(
+    bytes({ maxLength: 300 }),
+    fc.nat(whole.length - 1).map((length) => whole.subarray(0, length)),
+    bytes({ minLength: 1, maxLength: 300 }).map((more) => Buffer.concat([whole, more])),
+    block,
+  );
   fc.assert(
-    fc.property(fc.oneof(same, cut, longer), (bytes) => {
-      writeFileSync(kept(), bytes);
+    fc.property(different, (text) => {
+      writeFileSync(kept(), text);
       taken = [];
       run();
-      expect(taken).toEqual([['first.js', undefined], ['other.js', undefined]]); // prettier-ignore
       run();
-      expect(taken.slice(2)).toEqual([['first.js', true], ['other.js', true]]); // prettier-ignore
+      expect(taken).toEqual([...anew, ...fromKept]);
     }),
-    { numRuns: 50 },
+    { numRuns: 100 },
   );
 });
 
-test('a chunk whose text has changed is compiled anew', () => {
-  run();
+test('a chunk whose text has changed is compiled anew, and written down', () => {
+  for (const _ of [1, 2, 3]) run();
   chunk('other', `exports.add = (a, b) => b + a + 0;`);
-  run();
-  expect(taken.at(-1)).toEqual(['other.js', false]);
-  run();
-  expect(taken.at(-1)).toEqual(['other.js', true]);
+  expect([writes(), taken.at(-1)]).toEqual([true, ['other.js', false]]);
+  expect([writes(), taken.at(-1)]).toEqual([false, ['other.js', true]]);
 });
 
 test('a chunk is loaded once, strict, and one that fails is tried again', () => {
@@ -168,18 +267,4 @@ test('a chunk is loaded once, strict, and one that fails is tried again', () => 
 test('what neither the program nor Node has is named', () => {
   chunk('first', `require('left-pad');`);
   expect(() => open().load(file('first'))).toThrow('the program has no module "left-pad"');
-});
-
-test('a new build removes what others have kept that nobody has used of late', () => {
-  for (const [name, days] of [
-    ['old', 40],
-    ['late', 10],
-  ] as const) {
-    // prettier-ignore
-    mkdirSync(path.join(directory(), name), { recursive: true });
-    const seconds = Date.now() / 1_000 - days * 86_400;
-    utimesSync(path.join(directory(), name), seconds, seconds);
-  }
-  run();
-  expect(readdirSync(directory()).toSorted()).toEqual(['late', `${process.version}-first`].toSorted());
 });

@@ -11,18 +11,28 @@ interface Loaded {
   readonly script: { readonly createCachedData: () => Buffer };
 }
 
-/** What a file of compiled code begins with, as JSON on one line; the code follows, that of each chunk behind the other. */
+/**
+ * What a file of compiled code begins with, as JSON on a line that ends where words of 8 bytes begin; the code follows, that
+ * of each chunk behind the other.
+ */
 interface Kept {
   /** In how many runs it was written down. */
   readonly runs: number;
+  /** See `sampled`. */
+  readonly sum: number;
   readonly chunks: readonly (readonly [name: string, bytes: number])[];
 }
 
 /** The first run of a command may be unlike the others. */
 const RUNS = 3;
-/** What an older build has kept goes when a new one is there for the first time, unless that was used of late. */
-const OLD_MS = 30 * 86_400_000;
+/** For words that are no command, such as flags. */
+const OTHER = 'other';
 const NEWLINE = 0x0a;
+/** Older than this, what somebody was writing down was left by a process that was killed. */
+const LEFT_MS = 60_000;
+
+/** What a chunk is given, as CommonJS has it. */
+export const CHUNK_PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname'];
 
 /**
  * Loads the packed program, which is CommonJS, with what V8 compiled of it when the same command ran before (decision 0466):
@@ -45,14 +55,11 @@ export function openChunks(program: NodeJS.Process, first: string, command = '')
     if (there !== undefined) return there.module.exports;
     const cachedData = before.codes.get(path.basename(file));
     const source = fs.readFileSync(file, 'utf8');
-    const script = new Script(
-      `(function(exports,require,module,__filename,__dirname){'use strict';${source}\n})`,
-      {
-        filename: file,
-        ...(cachedData && { cachedData }),
-        importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-      },
-    );
+    const script = new Script(`(function(${CHUNK_PARAMETERS.join()}){'use strict';${source}\n})`, {
+      filename: file,
+      ...(cachedData && { cachedData }),
+      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    });
     if (cachedData === undefined || script.cachedDataRejected === true) isToKeep = true;
     const module = { exports: {} };
     const folder = path.dirname(file);
@@ -71,28 +78,12 @@ export function openChunks(program: NodeJS.Process, first: string, command = '')
   function keep(): void {
     if (place === undefined || !isToKeep) return;
     isToKeep = false;
-    const codes = [...loaded].map(([file, { script }]) => ({
-      name: path.basename(file),
-      code: script.createCachedData(),
-    }));
-    const kept: Kept = {
-      runs: Math.min(RUNS, before.runs + 1),
-      chunks: codes.map(({ name, code }) => [name, code.length]),
-    };
-    const draft = `${place}.${program.pid}`;
     try {
-      const file = fs.openSync(draft, 'w', 0o600);
-      try {
-        fs.writevSync(file, [Buffer.from(`${JSON.stringify(kept)}\n`), ...codes.map(({ code }) => code)]);
-        // V8 does not notice what a power cut leaves of it.
-        fs.fsyncSync(file);
-      } finally {
-        fs.closeSync(file);
-      }
-      fs.renameSync(draft, place);
+      const codes = new Map(before.codes);
+      for (const [file, { script }] of loaded) codes.set(path.basename(file), script.createCachedData());
+      write(program, place, { runs: Math.min(RUNS, before.runs + 1), codes });
     } catch {
-      // A disk that is full is no reason to fail.
-      fs.rmSync(draft, { force: true });
+      // Another process is writing, or nothing can be written: that is no reason to fail.
     }
   }
 
@@ -104,15 +95,16 @@ interface Before {
   readonly codes: ReadonlyMap<string, Buffer>;
 }
 
-/** Nothing where there is none, or one that was cut off. */
+/** Nothing where there is none, or one that was cut off or damaged. */
 function readKept(program: NodeJS.Process, place: string | undefined): Before {
   const nothing = { runs: 0, codes: new Map<string, Buffer>() };
   if (place === undefined) return nothing;
   try {
     const bytes = program.getBuiltinModule('node:fs').readFileSync(place);
     const end = bytes.indexOf(NEWLINE);
-    const { runs, chunks } = JSON.parse(bytes.toString('utf8', 0, end)) as Kept;
+    const { runs, sum, chunks } = JSON.parse(bytes.toString('utf8', 0, end)) as Kept;
     let at = end + 1;
+    if (sampled(bytes.subarray(at)) !== sum) return nothing;
     const codes = new Map(
       chunks.map(([name, length]) => [name, bytes.subarray(at, (at += length))] as const),
     );
@@ -122,9 +114,49 @@ function readKept(program: NodeJS.Process, place: string | undefined): Before {
   }
 }
 
+function write(program: NodeJS.Process, place: string, { runs, codes }: Before): void {
+  const fs = program.getBuiltinModule('node:fs');
+  const all = Buffer.concat([...codes.values()]);
+  const kept: Kept = {
+    runs,
+    sum: sampled(all),
+    chunks: [...codes].map(([name, code]) => [name, code.length]),
+  };
+  const text = JSON.stringify(kept);
+  const head = Buffer.from(`${text}${' '.repeat(7 - (Buffer.byteLength(text) % 8))}\n`);
+  const draft = `${place}.draft`;
+  const left = fs.statSync(draft, { throwIfNoEntry: false });
+  if (left !== undefined && Date.now() - left.mtimeMs > LEFT_MS) fs.rmSync(draft);
+  const file = fs.openSync(draft, 'wx', 0o600);
+  try {
+    try {
+      const written = fs.writevSync(file, [head, all]);
+      if (written !== head.length + all.length) throw new Error('the disk is full');
+      fs.fsyncSync(file);
+    } finally {
+      fs.closeSync(file);
+    }
+    fs.renameSync(draft, place);
+  } catch (error) {
+    fs.rmSync(draft);
+    throw error;
+  }
+}
+
 /**
- * Where what is compiled of a build for a command is kept; undefined where nothing can be, or the word is of no command.
- * V8 takes what was compiled by the same V8 with the same flags alone.
+ * A sum over four bytes of each 128: V8 crashes on code that is damaged, and damage comes in blocks of a disk. To look at
+ * all bytes takes 3 ms, or a hash of Node's, which has to be loaded first.
+ */
+function sampled(bytes: Buffer): number {
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
+  let sum = bytes.length;
+  for (let at = 0; at < words.length; at += 32) sum = (Math.imul(sum, 31) + (words[at] ?? 0)) | 0;
+  return sum;
+}
+
+/**
+ * Where what is compiled of a build for a command is kept; undefined where nothing can be. V8 takes what was compiled by the
+ * same V8 with the same flags alone.
  */
 function placeFor(program: NodeJS.Process, build: string, command: string): string | undefined {
   const fs = program.getBuiltinModule('node:fs');
@@ -132,23 +164,19 @@ function placeFor(program: NodeJS.Process, build: string, command: string): stri
   const { XDG_CACHE_HOME: cache = '', HOME: home = '' } = program.env;
   // As in core/files/places.ts.
   const base = path.isAbsolute(cache) ? cache : path.join(home, '.cache');
-  if (!path.isAbsolute(base) || program.getuid === undefined || !/^[a-z][a-z-]{0,30}$/u.test(command))
-    return undefined;
+  if (!path.isAbsolute(base) || program.getuid === undefined) return undefined;
+  const uid = program.getuid();
+  const isOurs = (directory: string): boolean => {
+    const found = fs.lstatSync(directory);
+    return found.isDirectory() && found.uid === uid && (found.mode & 0o022) === 0;
+  };
   try {
     const directory = path.join(base, 'skep', 'compiled');
+    const own = path.join(directory, `${program.version}-${program.arch}-${build}`);
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const { uid, mode } = fs.statSync(directory);
-    if (uid !== program.getuid() || (mode & 0o022) !== 0) return undefined;
-    const own = path.join(directory, `${program.version}-${build}`);
-    if (!fs.existsSync(own)) {
-      fs.mkdirSync(own, { mode: 0o700 });
-      for (const name of fs.readdirSync(directory)) {
-        const other = path.join(directory, name);
-        if (Date.now() - fs.statSync(other).mtimeMs > OLD_MS)
-          fs.rmSync(other, { recursive: true, force: true });
-      }
-    }
-    return path.join(own, command);
+    if (!isOurs(directory)) return undefined;
+    fs.mkdirSync(own, { recursive: true, mode: 0o700 });
+    return isOurs(own) ? path.join(own, /^[a-z][a-z-]{0,30}$/u.test(command) ? command : OTHER) : undefined;
   } catch {
     // A home that cannot be written is no reason not to start.
     return undefined;

@@ -101,7 +101,7 @@ export async function gatewayScript(): Promise<Buffer> {
 function tagOf(script: Buffer, inputs: readonly string[]): string {
   const hash = createHash('sha256')
     .update(script)
-    .update(`\0${inputs.join('\0')}`);
+    .update(`\0${[GATEWAY_IN_IMAGE, ...inputs].join('\0')}`);
   return `${REPOSITORY}:${hash.digest('hex').slice(0, 16)}`;
 }
 
