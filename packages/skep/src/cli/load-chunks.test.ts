@@ -183,7 +183,7 @@ describe('where nothing can be kept the program runs all the same', () => {
 
   test.each<[string, object]>([
     ['a disk that takes a part', { writevSync: () => 1 }],
-    ['a disk that fails', { fsyncSync: () => fail('EIO') }],
+    ['a disk that fails', { writevSync: () => fail('EIO') }],
     ['a directory that fails', { renameSync: () => fail('EACCES') }],
   ])('%s, and what there was stays', (_, fs) => {
     run();

@@ -132,7 +132,6 @@ function write(program: NodeJS.Process, place: string, { runs, codes }: Before):
     try {
       const written = fs.writevSync(file, [head, all]);
       if (written !== head.length + all.length) throw new Error('the disk is full');
-      fs.fsyncSync(file);
     } finally {
       fs.closeSync(file);
     }
@@ -144,8 +143,9 @@ function write(program: NodeJS.Process, place: string, { runs, codes }: Before):
 }
 
 /**
- * A sum over four bytes of each 128: V8 crashes on code that is damaged, and damage comes in blocks of a disk. To look at
- * all bytes takes 3 ms, or a hash of Node's, which has to be loaded first.
+ * A sum over four bytes of each 128: V8 crashes on code that is damaged, as by a power cut, and damage comes in blocks of a
+ * disk. To look at all bytes takes 3 ms, or a hash of Node's, which has to be loaded first. Nobody waits until the disk has
+ * it, for the supervisor would meanwhile serve nobody.
  */
 function sampled(bytes: Buffer): number {
   const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
