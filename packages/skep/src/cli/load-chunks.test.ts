@@ -144,6 +144,12 @@ test('a directory of another user, one that others can write, or a link is not u
   run();
   expect(readdirSync(directory())).toEqual([]);
   chmodSync(directory(), 0o700);
+  for (const above of [path.join(home, '.cache'), path.join(home, '.cache/skep')]) {
+    chmodSync(above, 0o777);
+    run();
+    chmodSync(above, 0o700);
+  }
+  expect(readdirSync(directory())).toEqual([]);
   const elsewhere = path.join(home, 'elsewhere');
   mkdirSync(elsewhere);
   symlinkSync(elsewhere, build());

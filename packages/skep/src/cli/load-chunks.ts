@@ -166,17 +166,21 @@ function placeFor(program: NodeJS.Process, build: string, command: string): stri
   const base = path.isAbsolute(cache) ? cache : path.join(home, '.cache');
   if (!path.isAbsolute(base) || program.getuid === undefined) return undefined;
   const uid = program.getuid();
-  const isOurs = (directory: string): boolean => {
-    const found = fs.lstatSync(directory);
-    return found.isDirectory() && found.uid === uid && (found.mode & 0o022) === 0;
+  const isOurs = (directory: string, look: typeof fs.lstatSync = fs.lstatSync, others = 0o022): boolean => {
+    const found = look(directory);
+    return found?.isDirectory() === true && found.uid === uid && (found.mode & others) === 0;
   };
   try {
-    const directory = path.join(base, 'skep', 'compiled');
+    const skep = path.join(base, 'skep');
+    const directory = path.join(skep, 'compiled');
     const own = path.join(directory, `${program.version}-${program.arch}-${build}`);
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-    if (!isOurs(directory)) return undefined;
+    // Whoever could rename what is above could exchange it; a group of the user's own may often write in a home.
+    if (!isOurs(base, fs.statSync, 0o002) || !isOurs(skep, fs.statSync) || !isOurs(directory))
+      return undefined;
     fs.mkdirSync(own, { recursive: true, mode: 0o700 });
-    return isOurs(own) ? path.join(own, /^[a-z][a-z-]{0,30}$/u.test(command) ? command : OTHER) : undefined;
+    if (!isOurs(own)) return undefined;
+    return path.join(own, /^[a-z][a-z-]{0,30}$/u.test(command) ? command : OTHER);
   } catch {
     // A home that cannot be written is no reason not to start.
     return undefined;
