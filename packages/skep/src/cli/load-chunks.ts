@@ -1,3 +1,5 @@
+import type { Stats } from 'node:fs';
+
 /** The chunks of the packed program. */
 export interface Chunks {
   /** What a chunk exports; its path is absolute. Fails as `readFileSync`, and with what the chunk throws. */
@@ -166,20 +168,18 @@ function placeFor(program: NodeJS.Process, build: string, command: string): stri
   const base = path.isAbsolute(cache) ? cache : path.join(home, '.cache');
   if (!path.isAbsolute(base) || program.getuid === undefined) return undefined;
   const uid = program.getuid();
-  const isOurs = (directory: string, look: typeof fs.lstatSync = fs.lstatSync, others = 0o022): boolean => {
-    const found = look(directory);
-    return found?.isDirectory() === true && found.uid === uid && (found.mode & others) === 0;
-  };
+  const isOurs = (found: Stats, others = 0o022): boolean =>
+    found.isDirectory() && found.uid === uid && (found.mode & others) === 0;
   try {
     const skep = path.join(base, 'skep');
     const directory = path.join(skep, 'compiled');
     const own = path.join(directory, `${program.version}-${program.arch}-${build}`);
     fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
     // Whoever could rename what is above could exchange it; a group of the user's own may often write in a home.
-    if (!isOurs(base, fs.statSync, 0o002) || !isOurs(skep, fs.statSync) || !isOurs(directory))
-      return undefined;
+    const above = isOurs(fs.statSync(base), 0o002) && isOurs(fs.statSync(skep));
+    if (!above || !isOurs(fs.lstatSync(directory))) return undefined;
     fs.mkdirSync(own, { recursive: true, mode: 0o700 });
-    if (!isOurs(own)) return undefined;
+    if (!isOurs(fs.lstatSync(own))) return undefined;
     return path.join(own, /^[a-z][a-z-]{0,30}$/u.test(command) ? command : OTHER);
   } catch {
     // A home that cannot be written is no reason not to start.
