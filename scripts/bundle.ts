@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { compileFunction } from 'node:vm';
+import { rolldown, type OutputChunk, type OutputOptions, type Plugin } from 'rolldown';
 import { CHUNK_PARAMETERS } from '../packages/skep/src/cli/load-chunks.ts';
 import { asCommonJs } from './as-common-js.ts';
 import { lazyBuiltins } from './lazy-builtins.ts';
-import { rolldown, type OutputChunk, type OutputOptions, type Plugin } from 'rolldown';
 
 /**
  * Makes the two published packages under dist/: one entry file per program, lazy chunks beside it, no dependencies.
@@ -136,6 +136,7 @@ const CHUNKS = [
 /** What decides by policies (proxy/steps/authz/cedar-engine.ts), read when the first workload has some. */
 const CEDAR = path.join(root, 'node_modules/@cedar-policy/cedar-wasm/web/cedar_wasm_bg.wasm');
 
+/** How the chunks of both programs are made. */
 const PARTED = { codeSplitting: { groups: CHUNKS } };
 
 for (const program of PROGRAMS) await bundle(program);

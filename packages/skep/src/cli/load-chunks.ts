@@ -146,8 +146,8 @@ function write(program: NodeJS.Process, place: string, { runs, codes }: Before):
 
 /**
  * A sum over four bytes of each 128: V8 crashes on code that is damaged, as by a power cut, and damage comes in blocks of a
- * disk. To look at all bytes takes 3 ms, or a hash of Node's, which has to be loaded first. Nobody waits until the disk has
- * it, for the supervisor would meanwhile serve nobody.
+ * disk. To look at all bytes takes 3 ms, and so does a sum of Node's, which has to be loaded first. `write` does not wait
+ * until the disk has it, because the supervisor would serve nobody meanwhile.
  */
 function sampled(bytes: Buffer): number {
   const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
