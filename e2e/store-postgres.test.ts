@@ -1,10 +1,12 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { storeContract } from '@skep/registry/store/contract/contract.ts';
+import { allowed, publishOf, sourceOf, steppedClock } from '@skep/registry/store/contract/fixture.ts';
 import { migrationTarget } from '@skep/registry/store/schema/migrate.ts';
 import { migratePostgres } from '@skep/registry/store/postgres/migrate.ts';
 import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import type { Store } from '@skep/registry/store/store.ts';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { KEPT_REVISIONS, PRUNE_EVERY } from '@skep/registry/store/writes/revisions.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { component, title } from './require.ts';
@@ -27,6 +29,32 @@ for (const { label, found, bin } of SERVERS) {
       await migratePostgres(cluster.place(template), (before) => migrationTarget(before, 'up', 0));
     });
     afterAll(() => cluster.stop());
+
+    test('the record of changes is shortened also by entries that are published one by one', async () => {
+      const database = await cluster.createDatabase(template);
+      const store = await openPostgres({ ...cluster.place(database), clock: steppedClock(), log: silentLog });
+      onTestFinished(async () => {
+        await store.close();
+        await cluster.dropDatabase(database);
+      });
+      await store.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
+      const next = KEPT_REVISIONS + PRUNE_EVERY;
+      await cluster.query(
+        database,
+        `update store_state set revision = ${next - 4};
+         insert into change_log values (3, 'source', '', '', '', 'a'), (${PRUNE_EVERY}, 'source', '', '', '', 'b')`,
+      );
+      const published: number[] = [];
+      for (const name of ['a/a', 'b/b', 'c/c', 'd/d', 'e/e']) {
+        const { revision } = await store.publish({ ...publishOf(name, '1'), seemsNew: true }, allowed);
+        published.push(revision);
+      }
+      expect(published).toEqual([next - 3, next - 2, next - 1, next, next + 1]);
+      const [state] = await cluster.query(database, 'select revision, changes_from from store_state');
+      expect(state).toEqual({ revision: `${next + 1}`, changes_from: `${PRUNE_EVERY}` });
+      const left = await cluster.query(database, 'select revision from change_log order by revision');
+      expect(left.map(({ revision }) => Number(revision))).toEqual(published);
+    });
 
     storeContract(label, async (clock) => {
       const database = await cluster.createDatabase(template);

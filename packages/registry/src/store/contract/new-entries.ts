@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { DecideOnPublish } from '../decisions.ts';
+import type { NewVersion } from '../rows.ts';
 import type { Store } from '../store.ts';
 import { ACME, allowed, type Fixture, outline, publishOf, sourceOf } from './fixture.ts';
 
@@ -37,6 +38,25 @@ export function newEntries(fixture: Fixture): void {
       await expect(again).rejects.toMatchObject({ code: 'access/version-exists' });
       await publish(fixture.store, 'a/a', '2');
       expect(await stored()).toEqual(['server a/a@1,2', 'server first@1']);
+    });
+
+    test('are stored with all that they have, alone and at once with others', async () => {
+      const version: NewVersion = {
+        version: '1',
+        title: 'Ö "1"',
+        description: "it's {a}, \\ or null",
+        document: '{"text":"\\u0000, \\\\ and \u2028"}',
+        official: '{"status":"active"}',
+      };
+      const about = { kind: 'plugin', namespace: 'n', claims: ACME } as const;
+      const add = (name: string) =>
+        fixture.store.publish({ ...about, name, version, registry: DOOR, seemsNew: true }, allowed);
+      const { value } = await add('alone');
+      await Promise.all([add('one'), add('other')]);
+      expect(value).toMatchObject({ ...about, name: 'alone', version });
+      const plugins = (await fixture.store.readEntries('internal')).filter(({ kind }) => kind === 'plugin');
+      const versions = [value.version];
+      expect(plugins).toEqual(['alone', 'one', 'other'].map((name) => ({ ...about, name, versions })));
     });
 
     test('are told to everybody with the revision after the one before', async () => {

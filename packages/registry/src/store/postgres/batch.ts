@@ -28,7 +28,7 @@ export async function commitAt(
   batch: EntryBatch,
   current: Revision,
 ): Promise<Revision | undefined> {
-  const { rows } = await send({ name: 'write-batch', text: WRITE, values: values(batch, current) });
+  const { rows } = await send(entryStatement(batch, current) ?? batchStatement(batch, current));
   return rows[0]?.revision;
 }
 
@@ -38,36 +38,88 @@ export interface BatchRow {
 
 export type SendBatch = (statement: QueryConfig) => Promise<QueryResult<BatchRow>>;
 
+/** Selects of what is written, each of a row of the new revision called `state`. */
+interface Rows {
+  readonly entries: string;
+  readonly versions: string;
+  readonly changed: string;
+}
+
 /**
- * One statement, whose text is the same for any number of rows. Everything hangs on the row of the revision: a statement
- * that waited for it reads it again as it is then, and leaves it alone where somebody was faster. References are checked
- * when all of it is done, and the revision's row stays locked until the commit.
+ * One statement that writes the rows. Everything hangs on the row of the revision: a statement that waited for it reads it
+ * again as it is then, and leaves it alone where somebody was faster. References are checked when all of it is done, and
+ * the revision's row stays locked until the commit. Its first parameters are the source and the revision before, if known.
  */
-const WRITE = `/* prepared: write-batch */
-  with held as (
+function writing({ entries, versions, changed }: Rows, { prunes }: { readonly prunes: boolean }): string {
+  const changesFrom = `, changes_from = case
+      when (revision + 1) % ${PRUNE_EVERY} = 0
+      then greatest(changes_from, revision + 1 - ${KEPT_REVISIONS}) else changes_from end`;
+  const pruned = `, pruned as (
+    delete from change_log using state
+    where state.revision % ${PRUNE_EVERY} = 0 and change_log.revision <= state.revision - ${KEPT_REVISIONS}
+  )`;
+  return `with held as (
     select name from source where kind = 'managed' for no key update
   ), state as (
-    update store_state set revision = revision + 1, changes_from = case
-      when (revision + 1) % ${PRUNE_EVERY} = 0
-      then greatest(changes_from, revision + 1 - ${KEPT_REVISIONS}) else changes_from end
+    update store_state set revision = revision + 1${prunes ? changesFrom : ''}
     from held where held.name = $1 and ($2::bigint is null or revision = $2)
     returning revision
   ), entries as (
     insert into entry (source, kind, namespace, name, claims)
-    select $1, entry.* from state, unnest($3::text[], $4::text[], $5::text[], $6::text[]) as entry
+    ${entries}
   ), versions as (
     insert into entry_version (source, kind, namespace, name, version, title, description, document, official, digest,
       created_at, updated_at)
-    select $1, version.* from state, unnest($7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
-      $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as version
-  ), pruned as (
-    delete from change_log using state
-    where state.revision % ${PRUNE_EVERY} = 0 and change_log.revision <= state.revision - ${KEPT_REVISIONS}
+    ${versions}
   ), log as (
     insert into change_log (revision, subject, source, kind, namespace, name)
-    select state.revision, 'entry', $1, changed.* from state, unnest($18::text[], $19::text[], $20::text[]) as changed
-  )
+    ${changed}
+  )${prunes ? pruned : ''}
   select revision, pg_notify('${CHANNEL}', revision::text) from state`;
+}
+
+/** The same text for any number of rows. */
+const WRITE = `/* prepared: write-batch */ ${writing(
+  {
+    entries: `select $1, entry.* from state, unnest($3::text[], $4::text[], $5::text[], $6::text[]) as entry`,
+    versions: `select $1, version.* from state, unnest($7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+      $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as version`,
+    changed: `select state.revision, 'entry', $1, changed.* from state,
+      unnest($18::text[], $19::text[], $20::text[]) as changed`,
+  },
+  { prunes: true },
+)}`;
+
+function batchStatement(batch: EntryBatch, current: Revision): QueryConfig {
+  return { name: 'write-batch', text: WRITE, values: values(batch, current) };
+}
+
+/** What one publisher at a time needs: a third less work for the server, which makes a table of each array. */
+const WRITE_ENTRY = writing(
+  {
+    entries: `select $1, $3, $4, $5, $6 from state`,
+    versions: `select $1, $3, $4, $5, $7, $8, $9, $10, $11, $12, $13, $14 from state`,
+    changed: `select revision, 'entry', $1, $3, $4, $5 from state`,
+  },
+  { prunes: false },
+);
+
+/** For a new entry with one version; undefined where there is more to do. */
+function entryStatement(batch: EntryBatch, current: Revision): QueryConfig | undefined {
+  const { source, entries, versions, changed } = batch;
+  const [entry, another] = entries;
+  const [version] = versions;
+  if (entry === undefined || another !== undefined || version === undefined) return undefined;
+  if (versions.length > 1 || changed.length > 1 || (current + 1) % PRUNE_EVERY === 0) return undefined;
+  const { kind, namespace, name, claims } = entry;
+  const { title, description, document, official, digest, created_at, updated_at } = version;
+  const values = [source, current, kind, namespace, name, claims, version.version, title, description];
+  return {
+    name: 'write-entry',
+    text: WRITE_ENTRY,
+    values: [...values, document, official, digest, created_at, updated_at],
+  };
+}
 
 /** The parameters of `WRITE`. */
 function values({ source, entries, versions, changed }: EntryBatch, current: Revision | null): unknown[] {
