@@ -89,6 +89,26 @@ describe('StoreFollower', () => {
     expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
   });
 
+  test('serves what it prepared while a commit was under way, and nothing of one that failed', async () => {
+    await follower.close();
+    const onChange = store.onChange.bind(store);
+    vi.spyOn(store, 'onChange').mockImplementationOnce((listener, prepare) =>
+      onChange((revision, written) => {
+        if (written === undefined || written.changed === 'all') return listener(revision, written);
+        prepare?.({ ...written, entries: [] });
+        prepare?.(written);
+        listener(revision, written);
+      }),
+    );
+    follower = new StoreFollower({ store, engine, log: silentLog, onSources: () => undefined });
+    await follower.start();
+    const update = vi.spyOn(engine, 'update');
+    const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
+    await follower.reach(revision);
+    expect(update).not.toHaveBeenCalled();
+    expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
+  });
+
   test('reads what it does not know, where somebody else has committed in between', async () => {
     const sources = [sourceOf('internal', 'managed'), sourceOf('catalog')];
     await store.reconcile({ sources, registries: [{ name: 'all', sources: ['internal'], claims: '' }] });

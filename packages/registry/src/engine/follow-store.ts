@@ -14,11 +14,11 @@ export interface FollowerOptions {
   readonly onSources: (sources: readonly StoredSource[]) => void;
 }
 
-/** A block as a commit will leave it. */
+/** What a commit will leave. */
 interface Prepared {
   readonly written: WrittenEntries;
-  readonly before: SourceBlock;
-  readonly block: SourceBlock;
+  /** See ReadEngine.prepare. */
+  readonly serve: () => boolean;
 }
 
 /**
@@ -115,6 +115,7 @@ export class StoreFollower {
   /** One snapshot of the commits that come next, as far as what they left is known. */
   #patch(first: WrittenEntries): void {
     const { engine } = this.#options;
+    if (this.#servePrepared(first)) return this.#reached(this.#revision + 1);
     const blocks = new Map<string, SourceBlock>();
     const changed = new Map<string, EntryIdentity[]>();
     let revision = this.#revision;
@@ -122,7 +123,7 @@ export class StoreFollower {
       const { source } = next;
       const block = blocks.get(source) ?? engine.blocks().get(source);
       if (block === undefined) break;
-      blocks.set(source, this.#blockAfter(block, next));
+      blocks.set(source, patchBlock(block, next.changed, next.entries));
       changed.set(source, [...(changed.get(source) ?? []), ...next.changed]);
       revision += 1;
     }
@@ -136,17 +137,20 @@ export class StoreFollower {
 
   /** What is most likely served after the commit that is under way. */
   #prepare(written: WrittenEntries): void {
-    const before = this.#options.engine.blocks().get(written.source);
+    const { engine } = this.#options;
+    const { source, changed, entries } = written;
+    const before = engine.blocks().get(source);
     if (before === undefined) return;
-    this.#prepared = { written, before, block: patchBlock(before, written.changed, written.entries) };
+    const blocks = [patchBlock(before, changed, entries)];
+    const serve = engine.prepare({ blocks, changed: new Map([[source, changedKeys(changed)]]) });
+    this.#prepared = { written, serve };
   }
 
-  #blockAfter(before: SourceBlock, written: WrittenEntries): SourceBlock {
+  /** Whether that is what was prepared last, and nothing else has come before it. */
+  #servePrepared(written: WrittenEntries): boolean {
     const prepared = this.#prepared;
     this.#prepared = undefined;
-    return prepared?.written === written && prepared.before === before
-      ? prepared.block
-      : patchBlock(before, written.changed, written.entries);
+    return prepared?.written === written && prepared.serve();
   }
 
   #reached(revision: Revision): void {

@@ -50,9 +50,18 @@ export class ReadEngine {
   }
 
   /** Makes one new snapshot of all of it. Requests that already hold the old one finish on it. */
-  update({ registries, blocks = [], gone = [], changed = new Map() }: EngineChange): void {
+  update(change: EngineChange): void {
+    this.prepare(change)();
+  }
+
+  /**
+   * Does of an update what nobody notices. The result does the rest at once, and returns whether it could: not where the
+   * engine has been updated meanwhile.
+   */
+  prepare({ registries, blocks = [], gone = [], changed = new Map() }: EngineChange): () => boolean {
+    const before = this.#snapshot;
     const isLess = gone.some((source) => this.#blocks.has(source));
-    if (registries === undefined && blocks.length === 0 && !isLess) return;
+    if (registries === undefined && blocks.length === 0 && !isLess) return () => this.#snapshot === before;
     const next = new Map(this.#blocks);
     for (const block of blocks) next.set(block.source, block);
     for (const source of gone) next.delete(source);
@@ -60,11 +69,16 @@ export class ReadEngine {
       registries === undefined &&
       !isLess &&
       blocks.every(({ source }) => changed.has(source) && this.#blocks.has(source));
-    this.#registries = registries ?? this.#registries;
-    this.#blocks = next;
-    const [definitions, classes] = [this.#registries, this.#classes];
-    const patch = { definitions, blocks: next, changed, classes };
-    this.#snapshot = (isPatch ? patchSnapshot(this.#snapshot, patch) : undefined) ?? this.#built();
+    const definitions = registries ?? this.#registries;
+    const patch = { definitions, blocks: next, changed, classes: this.#classes };
+    const patched = isPatch ? patchSnapshot(before, patch) : undefined;
+    return () => {
+      if (this.#snapshot !== before) return false;
+      this.#registries = definitions;
+      this.#blocks = next;
+      this.#snapshot = patched?.() ?? this.#built();
+      return true;
+    };
   }
 
   #built(): Snapshot {

@@ -7,7 +7,7 @@ import { buildBlock, changedKeys, patchBlock } from './block.ts';
 import { entryOf } from './entry.fixture.ts';
 import type { ViewState } from './kept-pages.ts';
 import { entryKey } from './entry-key.ts';
-import { ReadEngine } from './read-engine.ts';
+import { ReadEngine, type EngineChange } from './read-engine.ts';
 import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
 
 const ACME = '{"org":["acme"]}';
@@ -56,11 +56,10 @@ const served = ({ registries, claimSets }: Snapshot): unknown => ({
 
 describe('a snapshot after changes of single entries', () => {
   const source = fc.constantFrom('one', 'two');
-  const changes = fc.array(fc.tuple(source, anyEntries, fc.array(anyEntry, { maxLength: 3 })), {
-    maxLength: 5,
-  });
+  const some = fc.array(anyEntry, { maxLength: 3 });
+  const changes = fc.array(fc.tuple(source, anyEntries, some, some), { maxLength: 5 });
 
-  test('is what building it anew gives, after any number of changes', () => {
+  test('is what building it anew gives, after any number of changes and of others that were only prepared', () => {
     fc.assert(
       fc.property(anyEntries, anyEntries, changes, (first, second, steps) => {
         const stored = new Map([
@@ -69,15 +68,22 @@ describe('a snapshot after changes of single entries', () => {
         ]);
         const engine = new ReadEngine(REGISTRIES);
         engine.update({ blocks: [...stored].map(([name, entries]) => buildBlock(name, entries)) });
-        for (const [name, now, gone] of steps) {
+        for (const [name, now, gone, never] of steps) {
           const changed = [...now, ...gone];
           const touched = new Set(changed.map(idOf));
           const kept = stored.get(name)?.filter((one) => !touched.has(idOf(one))) ?? [];
           stored.set(name, [...kept, ...now]);
           const block = engine.blocks().get(name);
           if (block === undefined) throw new Error('the block is there');
-          const patched = patchBlock(block, changed, now);
-          engine.update({ blocks: [patched], changed: new Map([[name, changedKeys(changed)]]) });
+          const change = (about: readonly StoredEntry[], left: readonly StoredEntry[]): EngineChange => ({
+            blocks: [patchBlock(block, about, left)],
+            changed: new Map([[name, changedKeys(about)]]),
+          });
+          const before = served(engine.current());
+          const serve = engine.prepare(change(never, never));
+          expect(served(engine.current())).toEqual(before);
+          engine.update(change(changed, now));
+          expect(serve()).toBe(false);
           const blocks = new Map([...stored].map(([other, entries]) => [other, buildBlock(other, entries)]));
           expect(served(engine.current())).toEqual(served(buildSnapshot(REGISTRIES, blocks)));
         }

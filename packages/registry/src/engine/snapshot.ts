@@ -68,8 +68,12 @@ export function buildSnapshot(
       groups: perKind((kind) => groupByKey(kind, linked, classes)),
     });
   }
+  return { registries, ...classesOfAll(classes), pages: new KeptPages() };
+}
+
+function classesOfAll(classes: ClaimClasses): Pick<Snapshot, 'claimSets' | 'visibility'> {
   const claimSets = classes.all();
-  return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages: new KeptPages() };
+  return { claimSets, visibility: snapshotVisibility(claimSets) };
 }
 
 function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: ClaimClasses): GroupIndex {
@@ -129,6 +133,9 @@ export function visibleGroups(
   return mergedFrom(lists, from);
 }
 
+/** How many candidates more have a claim set, or fewer. */
+type ClassChanges = ReadonlyMap<ClaimClass, number>;
+
 /**
  * Gives every distinct claim set a small number, and counts its uses. Snapshots that follow one another share it as long
  * as every set is in use; then the next one starts anew, so it cannot grow.
@@ -140,23 +147,25 @@ export class ClaimClasses {
 
   /** The number of a claim set that one more candidate has. */
   use(claims: ClaimSet): ClaimClass {
-    const claimClass = this.#classes.get(claims) ?? this.#add(claims);
-    const uses = this.#uses[claimClass] ?? 0;
-    if (uses === 0) this.#unused -= 1;
-    this.#uses[claimClass] = uses + 1;
+    const claimClass = this.numberOf(claims);
+    this.count(new Map([[claimClass, 1]]));
     return claimClass;
   }
 
-  /** One candidate less has it. */
-  release(claimClass: ClaimClass): void {
-    const left = (this.#uses[claimClass] ?? 0) - 1;
-    this.#uses[claimClass] = left;
-    if (left === 0) this.#unused += 1;
+  /** A set that has none gets one, which is not used until that is counted. */
+  numberOf(claims: ClaimSet): ClaimClass {
+    return this.#classes.get(claims) ?? this.#add(claims);
   }
 
-  /** Whether some set has no candidate any more. */
-  get hasUnused(): boolean {
-    return this.#unused > 0;
+  /** So many candidates more have them, or fewer. */
+  count(changes: ClassChanges): void {
+    this.#unused = this.#unusedAfter(changes);
+    for (const [claimClass, change] of changes) this.#uses[claimClass] = this.#usesOf(claimClass) + change;
+  }
+
+  /** Whether all sets have a candidate when that is counted. */
+  areUsedAfter(changes: ClassChanges): boolean {
+    return this.#unusedAfter(changes) === 0;
   }
 
   get size(): number {
@@ -166,6 +175,19 @@ export class ClaimClasses {
   /** Claim sets in class order, for deciding once per caller which classes are visible. */
   all(): ClaimSet[] {
     return [...this.#classes.keys()];
+  }
+
+  #usesOf(claimClass: ClaimClass): number {
+    return this.#uses[claimClass] ?? 0;
+  }
+
+  #unusedAfter(changes: ClassChanges): number {
+    let unused = this.#unused;
+    for (const [claimClass, change] of changes) {
+      const uses = this.#usesOf(claimClass);
+      unused += Number(uses + change === 0) - Number(uses === 0);
+    }
+    return unused;
   }
 
   #add(claims: ClaimSet): ClaimClass {
@@ -189,27 +211,30 @@ interface SnapshotPatch {
 
 /**
  * What building the snapshot anew gives, at the cost of what changed: a publish looks at its own key in each registry that
- * shows it. Undefined when a claim set went out of use, because its number must not stay; then build anew.
+ * shows it. Undefined when a claim set would go out of use, because its number must not stay; then build anew. Nothing has
+ * changed until the result is called, which gives the snapshot and must follow the one before.
  */
-export function patchSnapshot(before: Snapshot, patch: SnapshotPatch): Snapshot | undefined {
+export function patchSnapshot(before: Snapshot, patch: SnapshotPatch): (() => Snapshot) | undefined {
+  const { classes } = patch;
   const registries = new Map(before.registries);
   const touched = new Map<string, Set<ClaimClass>>();
+  const uses = new Map<ClaimClass, number>();
   for (const { name, sources } of patch.definitions) {
     const view = before.registries.get(name);
     const changed = sources.flatMap((source) => patch.changed.get(source) ?? []);
     if (view === undefined || changed.length === 0) continue;
     const linked = sources.flatMap((source) => patch.blocks.get(source) ?? []);
     const seen = new Set<ClaimClass>();
-    registries.set(name, patchedView(view, { linked, changed, classes: patch.classes, touched: seen }));
+    registries.set(name, patchedView(view, { linked, changed, classes, uses, touched: seen }));
     touched.set(name, seen);
   }
-  const { classes } = patch;
-  if (classes.hasUnused) return undefined;
-  const pages = before.pages.after(touched);
+  if (!classes.areUsedAfter(uses)) return undefined;
   // Who sees which claim sets is decided already, unless there are new ones.
-  if (classes.size === before.claimSets.length) return { ...before, registries, pages };
-  const claimSets = classes.all();
-  return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages };
+  const known = classes.size === before.claimSets.length ? before : classesOfAll(classes);
+  return () => {
+    classes.count(uses);
+    return { ...before, ...known, registries, pages: before.pages.after(touched) };
+  };
 }
 
 interface ViewPatch {
@@ -217,6 +242,8 @@ interface ViewPatch {
   readonly linked: readonly SourceBlock[];
   readonly changed: readonly ChangedKeys[];
   readonly classes: ClaimClasses;
+  /** Takes how many copies more or fewer have a class. */
+  readonly uses: Map<ClaimClass, number>;
   /** Takes the classes of all copies that are or were under a changed key. */
   readonly touched: Set<ClaimClass>;
 }
@@ -224,15 +251,19 @@ interface ViewPatch {
 /** What is under a key now; undefined when nothing is. */
 type GroupChanges = Map<string, KeyGroup | undefined>;
 
-function patchedView(view: RegistryView, { linked, changed, classes, touched }: ViewPatch): RegistryView {
+function patchedView(view: RegistryView, patch: ViewPatch): RegistryView {
+  const { changed, uses, touched } = patch;
   const groups = perKind((kind) => {
     const index = view.groups[kind];
     const changes: GroupChanges = new Map();
     const byClass = new Map<ClaimClass, GroupChanges>();
     for (const key of new Set(changed.flatMap((keys) => [...keys[kind]]))) {
-      const after = candidatesOf(key, kind, { linked, classes });
+      const after = candidatesOf(key, kind, patch);
       const before = index.all.find(key);
-      for (const { claimClass } of before?.candidates ?? []) classes.release(claimClass);
+      for (const { claimClass } of after?.candidates ?? [])
+        uses.set(claimClass, (uses.get(claimClass) ?? 0) + 1);
+      for (const { claimClass } of before?.candidates ?? [])
+        uses.set(claimClass, (uses.get(claimClass) ?? 0) - 1);
       changes.set(key, after);
       const now = classesOf(after);
       for (const claimClass of new Set([...classesOf(before), ...now])) {
@@ -267,7 +298,7 @@ function candidatesOf(
 ): KeyGroup | undefined {
   const [first, ...others] = linked.flatMap((block): Candidate[] => {
     const entry = block.entries[kind].find(key);
-    return entry === undefined ? [] : [{ entry, claimClass: classes.use(entry.claims) }];
+    return entry === undefined ? [] : [{ entry, claimClass: classes.numberOf(entry.claims) }];
   });
   return first === undefined ? undefined : { key, candidates: [first, ...others] };
 }

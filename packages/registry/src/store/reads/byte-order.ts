@@ -8,8 +8,8 @@ const rank = (unit: number): number => (unit < 0xd800 ? unit : unit > 0xdfff ? u
 export function compareBytes(left: string, right: string): number {
   const shared = Math.min(left.length, right.length);
   for (let at = 0; at < shared; at += 1) {
-    const difference = rank(left.charCodeAt(at)) - rank(right.charCodeAt(at));
-    if (difference !== 0) return difference;
+    const [one, other] = [left.charCodeAt(at), right.charCodeAt(at)];
+    if (one !== other) return rank(one) - rank(other);
   }
   return left.length - right.length;
 }
