@@ -3,7 +3,7 @@ import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { NO_CLAIMS, type Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry, type Entry, type EntryKind } from '@skep/core/catalog/entry.ts';
 import { publishedVersionFault, serverNameFault } from '@skep/core/catalog/entry-name.ts';
-import { compactText, memberSlice } from '@skep/core/json/scan.ts';
+import { compactText, findMembers, memberSlice, rawAt } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
 import type { Authority } from '../../../access/authority.ts';
@@ -108,7 +108,9 @@ export function requireClaims(authority: Authority, { value }: JsonBody): void {
 }
 
 /** Members of a server document in its usual order; each is taken over as it was written. */
-const BEFORE_REMOTES = [
+const MEMBERS = [
+  '$schema',
+  'name',
   'title',
   'description',
   'version',
@@ -116,7 +118,19 @@ const BEFORE_REMOTES = [
   'repository',
   'icons',
   'packages',
+  'remotes',
+  '_meta',
 ] as const;
+
+type Member = (typeof MEMBERS)[number];
+
+const WANTED: ReadonlySet<string> = new Set(MEMBERS);
+
+/** Only name and version are required here; the official document asks for these too. */
+const FALLBACKS: Partial<Record<Member, string>> = {
+  $schema: JSON.stringify(SERVER_SCHEMA_URL),
+  description: '""',
+};
 
 const TRANSPORTS: readonly unknown[] = ['streamable-http', 'sse'];
 
@@ -126,27 +140,18 @@ const TRANSPORTS: readonly unknown[] = ['streamable-http', 'sse'];
  */
 function flatServerDocument(body: JsonBody): string {
   const { text } = body;
-  const members = [
-    ['$schema', memberSlice(text, ['$schema']) ?? JSON.stringify(SERVER_SCHEMA_URL)],
-    ['name', memberSlice(text, ['name'])],
-    ...BEFORE_REMOTES.map((key) => [key, memberSlice(text, [key]) ?? fallback(key)]),
-    ['remotes', remotes(body)],
-    ['_meta', memberSlice(text, ['_meta'])],
-  ];
-  const written = members.flatMap(([key, slice]) =>
-    slice === undefined ? [] : [`${JSON.stringify(key)}:${slice}`],
-  );
+  const spans = findMembers(text, 0, WANTED, 'last');
+  const written = MEMBERS.flatMap((key) => {
+    const span = spans?.get(key);
+    const given = span === undefined ? FALLBACKS[key] : rawAt(text, span);
+    const member = key === 'remotes' ? remotes(body, given) : given;
+    return member === undefined ? [] : [`"${key}":${member}`];
+  });
   return `{${written.join(',')}}`;
 }
 
-/** Only name and version are required here; the official document asks for a description too. */
-function fallback(key: string): string | undefined {
-  return key === 'description' ? '""' : undefined;
-}
-
-function remotes({ text, value }: JsonBody): string | undefined {
+function remotes({ value }: JsonBody, listed: string | undefined): string | undefined {
   const { url, transport = 'streamable-http' } = value;
-  const listed = memberSlice(text, ['remotes']);
   if (url === undefined) return listed;
   if (listed !== undefined) throw badRequest('give either "url" or "remotes", not both');
   if (!TRANSPORTS.includes(transport)) {
