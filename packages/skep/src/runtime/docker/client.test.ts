@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import http, { type IncomingMessage, type RequestListener } from 'node:http';
+import http, { type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import { EngineClient } from './client.ts';
@@ -26,7 +27,7 @@ afterEach(async () => {
 async function engine(
   answer: RequestListener,
   ping: Record<string, string> = { 'Api-Version': '1.41' },
-  maxBytes?: number,
+  bounds: { readonly maxBytes?: number; readonly silentMs?: number } = {},
 ): Promise<EngineClient> {
   server = http.createServer((request, response) => {
     if (request.url !== '/_ping') return answer(request, response);
@@ -34,7 +35,7 @@ async function engine(
     return undefined;
   });
   await new Promise<void>((resolve) => void server?.listen(socketPath, resolve));
-  return new EngineClient({ kind: 'unix', path: socketPath }, maxBytes);
+  return new EngineClient({ kind: 'unix', path: socketPath }, bounds);
 }
 
 const unreachable = () => ({
@@ -115,21 +116,38 @@ describe('EngineClient', () => {
     await expect(ask(leaving.signal)).rejects.toMatchObject({ code: 'runtime/aborted' });
   });
 
-  test.each([
+  describe.each([
     ['does not begin to answer', () => {}],
     ['does not finish its answer', (_request, response) => void response.writeHead(200).write('[')],
-  ] satisfies [string, RequestListener][])(
-    'says of an engine that %s within the time limit that it does not answer',
-    async (_what, answer) => {
+  ] satisfies [string, RequestListener][])('says of an engine that %s', (_what, answer) => {
+    const silent = () => ({
+      code: 'runtime/engine-unreachable',
+      message: `the container engine at unix://${socketPath} does not answer: it said nothing in time`,
+      hint: 'check that it is running and that you may use its socket',
+    });
+
+    test('within the time limit that it does not answer', async () => {
       const client = await engine(answer);
       const limit = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(30)]);
-      await expect(client.call({ path: '/x', signal: limit })).rejects.toMatchObject({
-        code: 'runtime/engine-unreachable',
-        message: `the container engine at unix://${socketPath} does not answer: it said nothing in time`,
-        hint: 'check that it is running and that you may use its socket',
-      });
-    },
-  );
+      await expect(client.call({ path: '/x', signal: limit })).rejects.toMatchObject(silent());
+    });
+
+    test('what it knows that it does not answer, and waits for what it does and for what happens', async () => {
+      const left: ServerResponse[] = [];
+      const toAnswer: RequestListener = (request, response) =>
+        request.url?.endsWith('/x') === true ? answer(request, response) : void left.push(response);
+      const client = await engine(toAnswer, { 'Api-Version': '1.41' }, { silentMs: 30 });
+      const done = client.call({ method: 'POST', path: '/wait' });
+      const events = client.lines({ path: '/events' }, () => new SkepError('runtime/engine-refused'));
+      const event = events.next();
+      await expect(client.call({ path: '/x' })).rejects.toMatchObject(silent());
+      await expect(client.call({ path: '/x' })).rejects.toMatchObject(silent());
+      for (const response of left) response.end('{"is":"late"}');
+      expect(await done).toEqual({ status: 200, body: { is: 'late' } });
+      expect(await event).toEqual({ done: false, value: { is: 'late' } });
+      await events.return(undefined);
+    });
+  });
 
   test('holds a request to its time limit also while it asks who the engine is', async () => {
     let mute = true;
@@ -170,7 +188,7 @@ test('an answer or a line without end is not read to the end', async () => {
     const more = (): void => void (response.destroyed || response.write('"'.repeat(1000), more));
     more();
   };
-  const client = await engine(endless, { 'Api-Version': '1.41' }, 10_000);
+  const client = await engine(endless, { 'Api-Version': '1.41' }, { maxBytes: 10_000 });
   await expect(client.call({ path: '/x' })).rejects.toMatchObject({ code: 'fetch/too-large' });
   const lines = client.lines({ path: '/x' }, (answer) => refused('answer', answer));
   await expect(Array.fromAsync(lines)).rejects.toMatchObject({ code: 'fetch/too-large' });

@@ -40,6 +40,9 @@ export interface Hijacked {
   readonly head: Buffer;
 }
 
+/** No engine is silent for so long about what it knows; one that hangs is for ever. */
+const SILENT_MS = 60_000;
+
 /** Of an answer that is read whole, or of one line of a stream: far more than an engine says of thousands of containers. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
@@ -55,16 +58,18 @@ export interface Ping {
 export class EngineClient {
   readonly endpoint: Endpoint;
   readonly #maxBytes: number;
+  readonly #silentMs: number;
   #ping: Promise<Ping> | undefined;
 
-  constructor(endpoint: Endpoint, maxBytes = MAX_ANSWER_BYTES) {
+  constructor(endpoint: Endpoint, { maxBytes = MAX_ANSWER_BYTES, silentMs = SILENT_MS } = {}) {
     this.endpoint = endpoint;
     this.#maxBytes = maxBytes;
+    this.#silentMs = silentMs;
   }
 
   /** Asks the engine who it is; fails with `runtime/engine-unreachable`. */
   async ping(signal?: AbortSignal): Promise<Ping> {
-    const response = await this.#send('/_ping', { path: '', signal });
+    const response = await this.#question('/_ping', { path: '', signal });
     const { status, body } = await this.#answer(response, signal);
     if (status !== 200) throw refusedPing(this.endpoint, status, body);
     const offered = response.headers['api-version'];
@@ -74,9 +79,15 @@ export class EngineClient {
     };
   }
 
-  /** One request, its answer read whole; its status is the caller's business. */
+  /**
+   * One request, its answer read whole; its status is the caller's business. A GET is answered from what the engine knows:
+   * one about which it is silent for a minute fails, while what it is told to do takes as long as it takes.
+   */
   async call(request: EngineRequest): Promise<EngineAnswer> {
-    return this.#answer(await this.#send(await this.#path(request), request), request.signal);
+    const path = await this.#path(request);
+    const isQuestion = request.method === undefined;
+    const response = await (isQuestion ? this.#question(path, request) : this.#send(path, request));
+    return this.#answer(response, request.signal);
   }
 
   /**
@@ -158,7 +169,21 @@ export class EngineClient {
     return `/v${apiVersion}${request.path}${query.size === 0 ? '' : `?${query.toString()}`}`;
   }
 
-  #send(path: string, request: EngineRequest): Promise<IncomingMessage> {
+  /** Sends what is answered soon; a connection that nothing comes on breaks, also in the middle of an answer. */
+  #question(path: string, request: EngineRequest): Promise<IncomingMessage> {
+    const late = Object.assign(new Error('no answer'), { code: 'TimeoutError' });
+    return this.#send(path, request, (outgoing) => {
+      let waiting: ClientRequest | IncomingMessage = outgoing;
+      outgoing.once('response', (response) => (waiting = response));
+      outgoing.setTimeout(this.#silentMs, () => waiting.destroy(late));
+    });
+  }
+
+  #send(
+    path: string,
+    request: EngineRequest,
+    prepare?: (outgoing: ClientRequest) => void,
+  ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const { body } = request;
       const streamed = body !== undefined && isStream(body);
@@ -167,6 +192,7 @@ export class EngineClient {
         ...(json ? { 'content-type': 'application/json', 'content-length': String(json.length) } : {}),
         ...(streamed ? { 'content-type': 'application/x-tar' } : {}),
       });
+      prepare?.(outgoing);
       outgoing.once('response', resolve);
       if (request.sent) outgoing.once('finish', request.sent);
       outgoing.once('error', (error) => {
