@@ -30,6 +30,7 @@ export function newEntries(fixture: Fixture): void {
       await publish(fixture.store, 'first', '1');
     });
     judgesAnew(fixture, door);
+    storesAll(fixture);
 
     test('are found where another process has published them meanwhile', async () => {
       const other = await fixture.another();
@@ -38,25 +39,6 @@ export function newEntries(fixture: Fixture): void {
       await expect(again).rejects.toMatchObject({ code: 'access/version-exists' });
       await publish(fixture.store, 'a/a', '2');
       expect(await stored()).toEqual(['server a/a@1,2', 'server first@1']);
-    });
-
-    test('are stored with all that they have, alone and at once with others', async () => {
-      const version: NewVersion = {
-        version: '1',
-        title: 'Ö "1"',
-        description: "it's {a}, \\ or null",
-        document: '{"text":"\\u0000, \\\\ and \u2028"}',
-        official: '{"status":"active"}',
-      };
-      const about = { kind: 'plugin', namespace: 'n', claims: ACME } as const;
-      const add = (name: string) =>
-        fixture.store.publish({ ...about, name, version, registry: DOOR, seemsNew: true }, allowed);
-      const { value } = await add('alone');
-      await Promise.all([add('one'), add('other')]);
-      expect(value).toMatchObject({ ...about, name: 'alone', version });
-      const plugins = (await fixture.store.readEntries('internal')).filter(({ kind }) => kind === 'plugin');
-      const versions = [value.version];
-      expect(plugins).toEqual(['alone', 'one', 'other'].map((name) => ({ ...about, name, versions })));
     });
 
     test('are told to everybody with the revision after the one before', async () => {
@@ -123,5 +105,27 @@ function judgesAnew(fixture: Fixture, door: (store: Store, claims: string) => Pr
     await other.reconcile({ sources: [], registries: [] });
     const attempt = publish(fixture.store, 'a/a', '1');
     await expect(attempt).rejects.toMatchObject({ code: 'access/no-managed-source' });
+  });
+}
+
+/** A single one has a statement of its own in some stores. */
+function storesAll(fixture: Fixture): void {
+  test('are stored with all that they have, alone and at once with others', async () => {
+    const version: NewVersion = {
+      version: '1',
+      title: 'Ö "1"',
+      description: "it's {a}, \\ or null",
+      document: '{"text":"\\u0000, \\\\ and \u2028"}',
+      official: '{"status":"active"}',
+    };
+    const about = { kind: 'plugin', namespace: 'n', claims: ACME } as const;
+    const add = (name: string) =>
+      fixture.store.publish({ ...about, name, version, registry: DOOR, seemsNew: true }, allowed);
+    const { value } = await add('alone');
+    await Promise.all([add('one'), add('other')]);
+    expect(value).toMatchObject({ ...about, name: 'alone', version });
+    const plugins = (await fixture.store.readEntries('internal')).filter(({ kind }) => kind === 'plugin');
+    const versions = [value.version];
+    expect(plugins).toEqual(['alone', 'one', 'other'].map((name) => ({ ...about, name, versions })));
   });
 }
