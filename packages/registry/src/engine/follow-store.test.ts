@@ -1,6 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -12,6 +15,7 @@ import {
   steppedClock,
   turnsDuring,
 } from '../store/contract/fixture.ts';
+import type { WrittenEntries } from '../store/changes.ts';
 import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
 import { StoreFollower } from './follow-store.ts';
@@ -89,24 +93,56 @@ describe('StoreFollower', () => {
     expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
   });
 
-  test('serves what it prepared while a commit was under way, and nothing of one that failed', async () => {
-    await follower.close();
-    const onChange = store.onChange.bind(store);
-    vi.spyOn(store, 'onChange').mockImplementationOnce((listener, prepare) =>
-      onChange((revision, written) => {
-        if (written === undefined || written.changed === 'all') return listener(revision, written);
-        prepare?.({ ...written, entries: [] });
-        prepare?.(written);
-        listener(revision, written);
-      }),
-    );
-    follower = new StoreFollower({ store, engine, log: silentLog, onSources: () => undefined });
-    await follower.start();
-    const update = vi.spyOn(engine, 'update');
-    const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
-    await follower.reach(revision);
-    expect(update).not.toHaveBeenCalled();
-    expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
+  describe('what was prepared while a commit was under way', () => {
+    /** Prepares for what a commit leaves when it is told, and before that for what `failed` makes of it. */
+    const prepared = async (failed?: (written: WrittenEntries) => WrittenEntries) => {
+      await follower.close();
+      const onChange = store.onChange.bind(store);
+      vi.spyOn(store, 'onChange').mockImplementationOnce((listener, prepare) =>
+        onChange((revision, written) => {
+          if (written !== undefined && written.changed !== 'all') {
+            if (failed !== undefined) prepare?.(failed(written));
+            prepare?.(written);
+          }
+          listener(revision, written);
+        }),
+      );
+      follower = new StoreFollower({ store, engine, log: silentLog, onSources: () => undefined });
+      await follower.start();
+      const update = vi.spyOn(engine, 'update');
+      const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
+      await follower.reach(revision);
+      expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
+      return update;
+    };
+
+    test('is held no longer than what was served then, where that commit failed', async () => {
+      setFlagsFromString('--expose-gc');
+      const gc = runInNewContext('gc') as () => void;
+      await follower.close();
+      const onChange = vi.spyOn(store, 'onChange');
+      follower = new StoreFollower({ store, engine, log: silentLog, onSources: () => undefined });
+      await follower.start();
+      const [, prepare] = onChange.mock.lastCall ?? [];
+      const entries = (await store.readEntries('internal')).slice(0, 1);
+      prepare?.({ source: 'internal', changed: entries, entries });
+      const served = new WeakRef(engine.current());
+      await store.replaceEntries(replacementOf('catalog', [serverOf('d/d', { '1': '{}' })], 'T2'));
+      await follower.catchUp();
+      expect(groups('all').map(({ key }) => key)).toEqual(['b/b', 'd/d']);
+      // A weak reference holds until the turn of the loop is over.
+      await setImmediate();
+      gc();
+      expect(served.deref()).toBeUndefined();
+    });
+
+    test('is served', async () => {
+      expect(await prepared()).not.toHaveBeenCalled();
+    });
+
+    test('is not served where that commit failed', async () => {
+      expect(await prepared((written) => ({ ...written, entries: [] }))).toHaveBeenCalledOnce();
+    });
   });
 
   test('reads what it does not know, where somebody else has committed in between', async () => {

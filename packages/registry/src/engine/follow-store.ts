@@ -140,7 +140,8 @@ export class StoreFollower {
     const { engine } = this.#options;
     const { source, changed, entries } = written;
     const before = engine.blocks().get(source);
-    if (before === undefined) return;
+    // What another commit left comes first.
+    if (before === undefined || this.#prepared !== undefined) return;
     const blocks = [patchBlock(before, changed, entries)];
     const serve = engine.prepare({ blocks, changed: new Map([[source, changedKeys(changed)]]) });
     this.#prepared = { written, serve };
@@ -182,6 +183,8 @@ export class StoreFollower {
     this.#readAt = (await store.changesSince(changes.revision)).revision;
     const gone = changed.filter((source) => !existing.has(source));
     engine.update({ blocks, changed: keys, gone, ...(registries === undefined ? {} : { registries }) });
+    // It holds what was served before, and is of no use any more.
+    this.#prepared = undefined;
     this.#reached(changes.revision);
     return sources;
   }

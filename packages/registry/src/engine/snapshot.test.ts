@@ -135,6 +135,24 @@ describe('what is kept for callers while entries change', () => {
     return pages.stateOf('all', visibility(authority));
   };
 
+  test('is not ended by what is only prepared, of claims not seen before either, nor by what comes instead', () => {
+    const { engine, publish } = start();
+    const acme = caller({ org: 'acme' });
+    const [before, { pages }, blocks] = [stateOf(engine, acme), engine.current(), engine.blocks()];
+    const block = blocks.get('one');
+    if (block === undefined) throw new Error('the block is there');
+    for (const claims of [ACME, '{"org":["third"]}']) {
+      const entry = entryOf('server', 'd', 'x', claims);
+      const changed = new Map([['one', changedKeys([entry])]]);
+      engine.prepare({ blocks: [patchBlock(block, [entry], [entry])], changed });
+    }
+    expect(before.isOver).toBe(false);
+    expect(engine.blocks()).toBe(blocks);
+    publish(entryOf('server', 'e', 'x', OTHER));
+    expect(engine.current().pages.follows(pages)).toBe(true);
+    expect(stateOf(engine, acme)).toBe(before);
+  });
+
   test('is not ended by a publish that the caller does not see, nor by one of claims not seen before', () => {
     const { engine, publish } = start();
     const acme = caller({ org: 'acme' });

@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import type { ServedEntry, SourceBlock, ChangedKeys } from './block.ts';
 import { snapshotVisibility, type SnapshotVisibility, type Visibility } from '../access/visibility.ts';
@@ -68,11 +69,10 @@ export function buildSnapshot(
       groups: perKind((kind) => groupByKey(kind, linked, classes)),
     });
   }
-  return { registries, ...classesOfAll(classes), pages: new KeptPages() };
+  return { registries, ...decidedOn(classes.all()), pages: new KeptPages() };
 }
 
-function classesOfAll(classes: ClaimClasses): Pick<Snapshot, 'claimSets' | 'visibility'> {
-  const claimSets = classes.all();
+function decidedOn(claimSets: readonly ClaimSet[]): Pick<Snapshot, 'claimSets' | 'visibility'> {
   return { claimSets, visibility: snapshotVisibility(claimSets) };
 }
 
@@ -133,9 +133,6 @@ export function visibleGroups(
   return mergedFrom(lists, from);
 }
 
-/** How many candidates more have a claim set, or fewer. */
-type ClassChanges = ReadonlyMap<ClaimClass, number>;
-
 /**
  * Gives every distinct claim set a small number, and counts its uses. Snapshots that follow one another share it as long
  * as every set is in use; then the next one starts anew, so it cannot grow.
@@ -143,29 +140,26 @@ type ClassChanges = ReadonlyMap<ClaimClass, number>;
 export class ClaimClasses {
   readonly #classes = new Map<ClaimSet, ClaimClass>();
   readonly #uses: number[] = [];
-  #unused = 0;
 
   /** The number of a claim set that one more candidate has. */
   use(claims: ClaimSet): ClaimClass {
-    const claimClass = this.numberOf(claims);
-    this.count(new Map([[claimClass, 1]]));
+    const claimClass = this.#classes.get(claims) ?? this.#uses.length;
+    this.#classes.set(claims, claimClass);
+    this.count(claimClass, 1);
     return claimClass;
   }
 
-  /** A set that has none gets one, which is not used until that is counted. */
-  numberOf(claims: ClaimSet): ClaimClass {
-    return this.#classes.get(claims) ?? this.#add(claims);
+  find(claims: ClaimSet): ClaimClass | undefined {
+    return this.#classes.get(claims);
   }
 
-  /** So many candidates more have them, or fewer. */
-  count(changes: ClassChanges): void {
-    this.#unused = this.#unusedAfter(changes);
-    for (const [claimClass, change] of changes) this.#uses[claimClass] = this.#usesOf(claimClass) + change;
+  /** So many candidates more have it, or fewer. */
+  count(claimClass: ClaimClass, more: number): void {
+    this.#uses[claimClass] = this.usesOf(claimClass) + more;
   }
 
-  /** Whether all sets have a candidate when that is counted. */
-  areUsedAfter(changes: ClassChanges): boolean {
-    return this.#unusedAfter(changes) === 0;
+  usesOf(claimClass: ClaimClass): number {
+    return this.#uses[claimClass] ?? 0;
   }
 
   get size(): number {
@@ -176,25 +170,56 @@ export class ClaimClasses {
   all(): ClaimSet[] {
     return [...this.#classes.keys()];
   }
+}
 
-  #usesOf(claimClass: ClaimClass): number {
-    return this.#uses[claimClass] ?? 0;
+/** What a patch changes of the classes. None of it counts, and no number is taken, until it is applied. */
+class ClassChanges {
+  readonly #classes: ClaimClasses;
+  readonly #size: number;
+  readonly #added = new Map<ClaimSet, ClaimClass>();
+  readonly #more = new Map<ClaimClass, number>();
+
+  constructor(classes: ClaimClasses) {
+    this.#classes = classes;
+    this.#size = classes.size;
   }
 
-  #unusedAfter(changes: ClassChanges): number {
-    let unused = this.#unused;
-    for (const [claimClass, change] of changes) {
-      const uses = this.#usesOf(claimClass);
-      unused += Number(uses + change === 0) - Number(uses === 0);
-    }
-    return unused;
+  /** Sets that had no number, in the order of those they get. */
+  get added(): readonly ClaimSet[] {
+    return [...this.#added.keys()];
+  }
+
+  use(claims: ClaimSet): ClaimClass {
+    const claimClass = this.#classes.find(claims) ?? this.#add(claims);
+    this.#count(claimClass, 1);
+    return claimClass;
+  }
+
+  release(claimClass: ClaimClass): void {
+    this.#count(claimClass, -1);
+  }
+
+  /** Whether no candidate is left of some set. */
+  leaveUnused(): boolean {
+    return this.#more.entries().some(([claimClass, more]) => this.#classes.usesOf(claimClass) + more === 0);
+  }
+
+  /** Fails, with nothing changed, where the classes are not those that it was made for. */
+  apply(): void {
+    // A number that somebody else has by now would show to callers what they may not see.
+    if (this.#classes.size !== this.#size) throw new SkepError('internal/bug', { message: 'other classes' });
+    for (const claims of this.#added.keys()) this.#count(this.#classes.use(claims), -1);
+    for (const [claimClass, more] of this.#more) this.#classes.count(claimClass, more);
   }
 
   #add(claims: ClaimSet): ClaimClass {
-    const next = this.#uses.push(0) - 1;
-    this.#classes.set(claims, next);
-    this.#unused += 1;
-    return next;
+    const claimClass = this.#added.get(claims) ?? this.#size + this.#added.size;
+    this.#added.set(claims, claimClass);
+    return claimClass;
+  }
+
+  #count(claimClass: ClaimClass, more: number): void {
+    this.#more.set(claimClass, (this.#more.get(claimClass) ?? 0) + more);
   }
 }
 
@@ -215,25 +240,25 @@ interface SnapshotPatch {
  * changed until the result is called, which gives the snapshot and must follow the one before.
  */
 export function patchSnapshot(before: Snapshot, patch: SnapshotPatch): (() => Snapshot) | undefined {
-  const { classes } = patch;
   const registries = new Map(before.registries);
   const touched = new Map<string, Set<ClaimClass>>();
-  const uses = new Map<ClaimClass, number>();
+  const classes = new ClassChanges(patch.classes);
   for (const { name, sources } of patch.definitions) {
     const view = before.registries.get(name);
     const changed = sources.flatMap((source) => patch.changed.get(source) ?? []);
     if (view === undefined || changed.length === 0) continue;
     const linked = sources.flatMap((source) => patch.blocks.get(source) ?? []);
     const seen = new Set<ClaimClass>();
-    registries.set(name, patchedView(view, { linked, changed, classes, uses, touched: seen }));
+    registries.set(name, patchedView(view, { linked, changed, classes, touched: seen }));
     touched.set(name, seen);
   }
-  if (!classes.areUsedAfter(uses)) return undefined;
+  if (classes.leaveUnused()) return undefined;
+  const { added } = classes;
   // Who sees which claim sets is decided already, unless there are new ones.
-  const known = classes.size === before.claimSets.length ? before : classesOfAll(classes);
+  const decided = added.length === 0 ? before : decidedOn([...before.claimSets, ...added]);
   return () => {
-    classes.count(uses);
-    return { ...before, ...known, registries, pages: before.pages.after(touched) };
+    classes.apply();
+    return { ...before, ...decided, registries, pages: before.pages.after(touched) };
   };
 }
 
@@ -241,9 +266,7 @@ interface ViewPatch {
   /** By priority. */
   readonly linked: readonly SourceBlock[];
   readonly changed: readonly ChangedKeys[];
-  readonly classes: ClaimClasses;
-  /** Takes how many copies more or fewer have a class. */
-  readonly uses: Map<ClaimClass, number>;
+  readonly classes: ClassChanges;
   /** Takes the classes of all copies that are or were under a changed key. */
   readonly touched: Set<ClaimClass>;
 }
@@ -252,7 +275,7 @@ interface ViewPatch {
 type GroupChanges = Map<string, KeyGroup | undefined>;
 
 function patchedView(view: RegistryView, patch: ViewPatch): RegistryView {
-  const { changed, uses, touched } = patch;
+  const { changed, classes, touched } = patch;
   const groups = perKind((kind) => {
     const index = view.groups[kind];
     const changes: GroupChanges = new Map();
@@ -260,10 +283,7 @@ function patchedView(view: RegistryView, patch: ViewPatch): RegistryView {
     for (const key of new Set(changed.flatMap((keys) => [...keys[kind]]))) {
       const after = candidatesOf(key, kind, patch);
       const before = index.all.find(key);
-      for (const { claimClass } of after?.candidates ?? [])
-        uses.set(claimClass, (uses.get(claimClass) ?? 0) + 1);
-      for (const { claimClass } of before?.candidates ?? [])
-        uses.set(claimClass, (uses.get(claimClass) ?? 0) - 1);
+      for (const { claimClass } of before?.candidates ?? []) classes.release(claimClass);
       changes.set(key, after);
       const now = classesOf(after);
       for (const claimClass of new Set([...classesOf(before), ...now])) {
@@ -298,7 +318,7 @@ function candidatesOf(
 ): KeyGroup | undefined {
   const [first, ...others] = linked.flatMap((block): Candidate[] => {
     const entry = block.entries[kind].find(key);
-    return entry === undefined ? [] : [{ entry, claimClass: classes.numberOf(entry.claims) }];
+    return entry === undefined ? [] : [{ entry, claimClass: classes.use(entry.claims) }];
   });
   return first === undefined ? undefined : { key, candidates: [first, ...others] };
 }

@@ -66,6 +66,7 @@ describe('what can be published', () => {
       repository: { url: 'https://git.test/full' },
       packages: [{ registryType: 'npm', identifier: 'full' }],
       $schema: 'https://schema.test/',
+      _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { a: 1 } },
       unknown: 1,
     };
     const { unknown, url, transport, ...members } = body;
@@ -73,6 +74,17 @@ describe('what can be published', () => {
     expect(response.statusCode).toBe(201);
     expect(response.json()).toEqual({ ...members, remotes: [{ type: transport, url }] });
     expect(unknown).toBe(1);
+    const written = [
+      '$schema',
+      'name',
+      'title',
+      'description',
+      'version',
+      'repository',
+      'packages',
+      'remotes',
+    ];
+    expect(Object.keys(response.json())).toEqual([...written, '_meta']);
   });
 
   test.each(['1', 'v1', '1.0', '1.0.0-beta+5', '2026-01-02', 'main', '1.0.0-x', 'x1', '0.0.0-dev.x86'])(
