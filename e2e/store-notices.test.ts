@@ -82,7 +82,7 @@ describe.skipIf(!postgres.available)(title('a replica that is not told of a chan
 
   test('finds what happened while the connection that tells was lost', async () => {
     const listening = `select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = '${database}' and (query = 'listen skep_registry' or query like '/* prepared: write-batch%')`;
+      where datname = '${database}' and (query = 'listen skep_registry' or query like '/* prepared: write-%')`;
     const ended = await cluster.query('postgres', listening);
     expect(ended).toHaveLength(2);
     // The connection that it writes on is one of them: whoever publishes before it has noticed is told to try again.

@@ -95,14 +95,14 @@ function batchStatement(batch: EntryBatch, current: Revision): QueryConfig {
 }
 
 /** What one publisher at a time needs: a third less work for the server, which makes a table of each array. */
-const WRITE_ENTRY = writing(
+const WRITE_ENTRY = `/* prepared: write-entry */ ${writing(
   {
     entries: `select $1, $3, $4, $5, $6 from state`,
     versions: `select $1, $3, $4, $5, $7, $8, $9, $10, $11, $12, $13, $14 from state`,
     changed: `select revision, 'entry', $1, $3, $4, $5 from state`,
   },
   { prunes: false },
-);
+)}`;
 
 /** For a new entry with one version; undefined where there is more to do. */
 function entryStatement(batch: EntryBatch, current: Revision): QueryConfig | undefined {
