@@ -71,7 +71,7 @@ async function compare(database: object, { against, report, seconds }: Compariso
         const name = `registry: publishes on PostgreSQL, ${writers} at once${readers === 0 ? '' : ', beside readers'} / bare program`;
         const floor = readers === 0 ? 0.4 : 0.3;
         // One publisher alone meets it while the processors are fast, which changes from minute to minute on shared ones.
-        // Beside readers it never has: with two cores they and the program that answers them take both.
+        // Beside readers it is at its edge: with two cores they and the program that answers them take both.
         report({ name, value, unit: 'ratio', floor, ...(writers === 1 ? { notYet: true } : {}) });
       }
     }

@@ -53,7 +53,7 @@ describe.skipIf(!there)(title('the compiled standard library of Go', sandbox, go
       expect(second.stderr).not.toContain('Compiling');
       expect(second.stderr).toContain('compiled of the library: 0');
       expect(contentOf(library)).toEqual(before);
-    }, 600_000);
+    }, 300_000);
   });
 });
 

@@ -37,7 +37,7 @@ const GATES: readonly Gate[] = [
   { name: 'docs', command: ['node', 'scripts/docs.ts', '--check'] },
   { name: 'unit', project: 'unit', secondAttempt: { filesAtMost: 2 } },
   { name: 'bundle', command: ['node', 'scripts/bundle.ts'] },
-  { name: 'e2e', project: 'e2e', secondAttempt: { filesAtMost: 4 } },
+  { name: 'e2e', project: 'e2e', secondAttempt: { filesAtMost: 2 } },
   { name: 'bench', command: ['node', 'bench/main.ts', '--smoke'], measures: true },
 ];
 

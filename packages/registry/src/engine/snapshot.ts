@@ -149,6 +149,7 @@ export class ClaimClasses {
     return claimClass;
   }
 
+  /** Its number, if it has one. */
   find(claims: ClaimSet): ClaimClass | undefined {
     return this.#classes.get(claims);
   }

@@ -28,7 +28,9 @@ export async function commitAt(
   batch: EntryBatch,
   current: Revision,
 ): Promise<Revision | undefined> {
-  const { rows } = await send(entryStatement(batch, current) ?? batchStatement(batch, current));
+  const { rows } = await send(
+    entryStatement(batch, current) ?? { name: 'write-batch', text: WRITE, values: values(batch, current) },
+  );
   return rows[0]?.revision;
 }
 
@@ -90,10 +92,6 @@ const WRITE = `/* prepared: write-batch */ ${writing(
   { prunes: true },
 )}`;
 
-function batchStatement(batch: EntryBatch, current: Revision): QueryConfig {
-  return { name: 'write-batch', text: WRITE, values: values(batch, current) };
-}
-
 /** What one publisher at a time needs: a third less work for the server, which makes a table of each array. */
 const WRITE_ENTRY = `/* prepared: write-entry */ ${writing(
   {
@@ -104,21 +102,19 @@ const WRITE_ENTRY = `/* prepared: write-entry */ ${writing(
   { prunes: false },
 )}`;
 
-/** For a new entry with one version; undefined where there is more to do. */
+/** For a new entry with one version; undefined where there is more to do, as when the record is to be shortened. */
 function entryStatement(batch: EntryBatch, current: Revision): QueryConfig | undefined {
   const { source, entries, versions, changed } = batch;
-  const [entry, another] = entries;
+  const [entry] = entries;
   const [version] = versions;
-  if (entry === undefined || another !== undefined || version === undefined) return undefined;
-  if (versions.length > 1 || changed.length > 1 || (current + 1) % PRUNE_EVERY === 0) return undefined;
+  const isSingle = [entries, versions, changed].every(({ length }) => length === 1);
+  if (entry === undefined || version === undefined || !isSingle) return undefined;
+  if ((current + 1) % PRUNE_EVERY === 0) return undefined;
   const { kind, namespace, name, claims } = entry;
   const { title, description, document, official, digest, created_at, updated_at } = version;
-  const values = [source, current, kind, namespace, name, claims, version.version, title, description];
-  return {
-    name: 'write-entry',
-    text: WRITE_ENTRY,
-    values: [...values, document, official, digest, created_at, updated_at],
-  };
+  const identified = [source, current, kind, namespace, name, claims, version.version];
+  const content = [title, description, document, official, digest, created_at, updated_at];
+  return { name: 'write-entry', text: WRITE_ENTRY, values: [...identified, ...content] };
 }
 
 /** The parameters of `WRITE`. */

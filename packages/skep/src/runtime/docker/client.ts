@@ -69,7 +69,7 @@ export class EngineClient {
 
   /** Asks the engine who it is; fails with `runtime/engine-unreachable`. */
   async ping(signal?: AbortSignal): Promise<Ping> {
-    const response = await this.#question('/_ping', { path: '', signal });
+    const response = await this.#send('/_ping', { path: '', signal }, this.#silentMs);
     const { status, body } = await this.#answer(response, signal);
     if (status !== 200) throw refusedPing(this.endpoint, status, body);
     const offered = response.headers['api-version'];
@@ -84,10 +84,8 @@ export class EngineClient {
    * one about which it is silent for a minute fails, while what it is told to do takes as long as it takes.
    */
   async call(request: EngineRequest): Promise<EngineAnswer> {
-    const path = await this.#path(request);
-    const isQuestion = request.method === undefined;
-    const response = await (isQuestion ? this.#question(path, request) : this.#send(path, request));
-    return this.#answer(response, request.signal);
+    const silentMs = request.method === undefined ? this.#silentMs : undefined;
+    return this.#answer(await this.#send(await this.#path(request), request, silentMs), request.signal);
   }
 
   /**
@@ -169,21 +167,7 @@ export class EngineClient {
     return `/v${apiVersion}${request.path}${query.size === 0 ? '' : `?${query.toString()}`}`;
   }
 
-  /** Sends what is answered soon; a connection that nothing comes on breaks, also in the middle of an answer. */
-  #question(path: string, request: EngineRequest): Promise<IncomingMessage> {
-    const late = Object.assign(new Error('no answer'), { code: 'TimeoutError' });
-    return this.#send(path, request, (outgoing) => {
-      let waiting: ClientRequest | IncomingMessage = outgoing;
-      outgoing.once('response', (response) => (waiting = response));
-      outgoing.setTimeout(this.#silentMs, () => waiting.destroy(late));
-    });
-  }
-
-  #send(
-    path: string,
-    request: EngineRequest,
-    prepare?: (outgoing: ClientRequest) => void,
-  ): Promise<IncomingMessage> {
+  #send(path: string, request: EngineRequest, silentMs?: number): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const { body } = request;
       const streamed = body !== undefined && isStream(body);
@@ -192,7 +176,7 @@ export class EngineClient {
         ...(json ? { 'content-type': 'application/json', 'content-length': String(json.length) } : {}),
         ...(streamed ? { 'content-type': 'application/x-tar' } : {}),
       });
-      prepare?.(outgoing);
+      if (silentMs !== undefined) breakWhenSilent(outgoing, silentMs);
       outgoing.once('response', resolve);
       if (request.sent) outgoing.once('finish', request.sent);
       outgoing.once('error', (error) => {
@@ -231,6 +215,15 @@ export class EngineClient {
       ...(request.signal ? { signal: request.signal } : {}),
     });
   }
+}
+
+/** Ends a request on whose connection nothing comes for so long, also in the middle of the answer. */
+function breakWhenSilent(outgoing: ClientRequest, silentMs: number): void {
+  let waiting: ClientRequest | IncomingMessage = outgoing;
+  outgoing.once('response', (response) => (waiting = response));
+  outgoing.setTimeout(silentMs, () =>
+    waiting.destroy(Object.assign(new Error('no answer'), { code: 'TimeoutError' })),
+  );
 }
 
 /** A connection for each request: a unix socket costs nothing to open, and a kept one would keep the program alive. */
