@@ -1,15 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import autocannon from 'autocannon';
-import { syntheticServer } from './registry/catalogue.ts';
-import { type ServedRegistry, startRegistry } from './registry/served.ts';
+import { median } from './median.ts';
+import { syntheticCatalogue } from './registry/catalogue.ts';
+import { registryFolder, type RegistryFolder, type ServedRegistry } from './registry/served.ts';
+import { reportStart, starts } from './registry/starts.ts';
 import type { Bench } from './row.ts';
 
 const LARGE = 100_000;
 const SMALL = 10_000;
 /** Entries of one source: a catalogue file must not be larger than 100 MiB. */
 const PER_SOURCE = 50_000;
+const STARTS = 3;
 const ROUNDS = 7;
 const CONNECTIONS = 50;
 /** Seconds; see registry.ts. */
@@ -18,87 +18,62 @@ const ROUND = 1;
 
 /** Ten times the catalogue, from a store that is filled, and its pages against those of the usual size. */
 export const registryLargeBench: Bench = async (report) => {
-  const large = await restarted(LARGE);
-  try {
-    report({
-      name: `registry: ready with ${LARGE} entries in the store`,
-      value: large.readyMs,
-      unit: 'ms',
-      ceiling: 5000,
-    });
-    report({
-      name: `registry: memory with ${LARGE} entries`,
-      value: await large.residentMB(),
-      unit: 'MB',
-      ceiling: 600,
-    });
-    report({
-      name: `registry: most memory of a start with ${LARGE} entries in the store`,
-      value: await large.peakMB(),
-      unit: 'MB',
-      ceiling: 600,
-    });
-    const small = await restarted(SMALL);
-    try {
-      report({
-        name: `registry: list page of 100 of ${LARGE} / of ${SMALL}`,
-        value: await ratio(large, small),
-        unit: 'ratio',
-        floor: 0.8,
-      });
-    } finally {
-      await small.stop();
-    }
-  } finally {
-    await large.stop();
-  }
+  await using large = await filled(LARGE);
+  const what = `ready with ${LARGE} entries in the store`;
+  reportStart(report, what, await starts(large.folder, { rounds: STARTS, isFirst: false }), 5000);
+  await using subject = await large.start();
+  report({
+    name: `registry: memory with ${LARGE} entries`,
+    value: await subject.residentMB(),
+    unit: 'MB',
+    ceiling: 600,
+  });
+  report({
+    name: `registry: most memory of a start with ${LARGE} entries in the store`,
+    value: await subject.peakMB(),
+    unit: 'MB',
+    ceiling: 600,
+  });
+  await using small = await filled(SMALL);
+  await using baseline = await small.start();
+  report({
+    name: `registry: list page of 100 of ${LARGE} / of ${SMALL}`,
+    value: await ratio(subject, baseline),
+    unit: 'ratio',
+    floor: 0.8,
+  });
 };
 
-/** A registry with so many entries that a first start has stored. */
-async function restarted(entries: number): Promise<ServedRegistry> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
-  const removed = (): Promise<void> => rm(folder, { recursive: true });
-  try {
-    const config = await writeConfig(folder, entries);
-    const first = await startRegistry(config);
-    await first.stop();
-    const registry = await startRegistry(config);
-    const stop = async (): Promise<void> => {
-      await registry.stop();
-      await removed();
-    };
-    return { ...registry, stop };
-  } catch (error) {
-    await removed();
-    throw error;
-  }
+interface Filled extends AsyncDisposable {
+  readonly folder: RegistryFolder;
+  start(): Promise<ServedRegistry & AsyncDisposable>;
 }
 
-async function writeConfig(folder: string, entries: number): Promise<string> {
-  const sources = [];
-  for (let from = 0; from < entries; from += PER_SOURCE) {
-    const length = Math.min(PER_SOURCE, entries - from);
-    const servers = Array.from({ length }, (_, index) => syntheticServer(from + index));
-    const name = `from-${from}`;
-    const file = { path: `${name}.json` };
-    const meta = { last_updated: '2026-01-01T00:00:00Z' };
-    await writeFile(
-      path.join(folder, file.path),
-      JSON.stringify({ version: '1.0.0', meta, data: { servers } }),
-    );
-    sources.push({ name, file, syncPolicy: { interval: '1h' } });
+/** A registry, and the least program beside it, whose stores a first start has filled. */
+async function filled(entries: number): Promise<Filled> {
+  const folder = await registryFolder(cataloguesOf(entries));
+  try {
+    await folder.bareStart();
+    await (await folder.start()).stop();
+  } catch (error) {
+    await folder.remove();
+    throw error;
   }
-  const config = path.join(folder, 'registry.yaml');
-  await writeFile(
-    config,
-    JSON.stringify({
-      sources,
-      registries: [{ name: 'bench', sources: sources.map(({ name }) => name) }],
-      auth: { mode: 'anonymous' },
-      storage: { path: 'registry.db' },
-    }),
-  );
-  return config;
+  return {
+    folder,
+    async start() {
+      const registry = await folder.start();
+      return { ...registry, [Symbol.asyncDispose]: () => registry.stop() };
+    },
+    [Symbol.asyncDispose]: () => folder.remove(),
+  };
+}
+
+function cataloguesOf(entries: number): readonly string[] {
+  const parts: string[] = [];
+  for (let from = 0; from < entries; from += PER_SOURCE)
+    parts.push(syntheticCatalogue(Math.min(PER_SOURCE, entries - from), from));
+  return parts;
 }
 
 /** Pages per second of one registry over those of another: the median of alternating rounds. */
@@ -110,7 +85,7 @@ async function ratio(subject: ServedRegistry, baseline: ServedRegistry): Promise
     const base = await load(baseline, ROUND);
     ratios.push((await load(subject, ROUND)) / base);
   }
-  return ratios.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? 0;
+  return median(ratios);
 }
 
 async function load({ url }: ServedRegistry, duration: number): Promise<number> {

@@ -5,7 +5,9 @@ import os from 'node:os';
 import path from 'node:path';
 import autocannon from 'autocannon';
 import { syntheticCatalogue, syntheticName } from './registry/catalogue.ts';
-import { type RegistryFolder, registryFolder, stop } from './registry/served.ts';
+import { median } from './median.ts';
+import { registryFolder, stop } from './registry/served.ts';
+import { reportStart, starts } from './registry/starts.ts';
 import type { Bench } from './row.ts';
 
 const ENTRIES = 10_000;
@@ -17,29 +19,20 @@ const WARM_UP = 3;
 
 /** The registry against a bare node:http server that sends the same bytes, alternating; the median pair counts. */
 export const registryBench: Bench = async (report, { seconds }) => {
-  const folder = await registryFolder(syntheticCatalogue(ENTRIES));
+  const folder = await registryFolder([syntheticCatalogue(ENTRIES)]);
   try {
-    const first = await firstStarts(folder);
-    report({
-      name: `registry: first start, ${ENTRIES} entries read, stored and served`,
-      value: first.readyMs,
-      unit: 'ms',
-      ceiling: 1000,
-    });
+    const first = await starts(folder, { rounds: STARTS, isFirst: true });
+    reportStart(report, `first start, ${ENTRIES} entries read, stored and served`, first, 1000);
     report({
       name: `registry: memory after the first start`,
       value: first.residentMB,
       unit: 'MB',
       ceiling: 150,
     });
+    const ready = await starts(folder, { rounds: STARTS, isFirst: false });
+    reportStart(report, `ready with ${ENTRIES} entries in the store`, ready, 1000);
     const registry = await folder.start();
     try {
-      report({
-        name: `registry: ready with ${ENTRIES} entries in the store`,
-        value: registry.readyMs,
-        unit: 'ms',
-        ceiling: 1000,
-      });
       report({
         name: `registry: memory when ready from the store`,
         value: await registry.residentMB(),
@@ -58,25 +51,6 @@ export const registryBench: Bench = async (report, { seconds }) => {
     await folder.remove();
   }
 };
-
-/** Medians over starts that each find an empty store. The last one leaves it filled. */
-async function firstStarts(folder: RegistryFolder): Promise<{ readyMs: number; residentMB: number }> {
-  const figures: { readyMs: number; residentMB: number }[] = [];
-  for (let round = 0; round < STARTS; round += 1) {
-    await folder.emptyStore();
-    const registry = await folder.start();
-    figures.push({ readyMs: registry.readyMs, residentMB: await registry.residentMB() });
-    await registry.stop();
-  }
-  return {
-    readyMs: median(figures.map(({ readyMs }) => readyMs)),
-    residentMB: median(figures.map(({ residentMB }) => residentMB)),
-  };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-}
 
 /** What the registry says, without what node:http adds to every answer by itself. */
 function ownHeaders(headers: Headers): [string, string][] {

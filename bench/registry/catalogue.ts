@@ -1,6 +1,6 @@
-/** A registry file with so many servers, each about the size that servers of public catalogues have (1.2 kB). */
-export function syntheticCatalogue(count: number): string {
-  const servers = Array.from({ length: count }, (_, index) => syntheticServer(index));
+/** A registry file with so many servers, each about the size that servers of public catalogues have (1.2 kB), numbered from `first`. */
+export function syntheticCatalogue(count: number, first = 0): string {
+  const servers = Array.from({ length: count }, (_, index) => syntheticServer(first + index));
   return JSON.stringify({
     version: '1.0.0',
     meta: { last_updated: '2026-01-01T00:00:00Z' },

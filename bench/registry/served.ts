@@ -23,32 +23,60 @@ export interface ServedRegistry {
   stop(): Promise<void>;
 }
 
-/** A folder with a catalogue and a configuration; starting it twice measures a first and a second start. */
+/** A folder with catalogues and a configuration; starting it twice measures a first and a second start. */
 export interface RegistryFolder {
   start(): Promise<ServedRegistry>;
-  /** Makes the next start a first one. */
-  emptyStore(): Promise<void>;
+  /** Milliseconds that the least program takes for the same (bare-start.ts), with a store of its own. */
+  bareStart(): Promise<number>;
+  /** Makes the next start of both a first one. */
+  emptyStores(): Promise<void>;
   remove(): Promise<void>;
 }
 
-export async function registryFolder(catalogue: string): Promise<RegistryFolder> {
+/** Each catalogue is a source of its own. */
+export async function registryFolder(catalogues: readonly string[]): Promise<RegistryFolder> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
-  await writeFile(path.join(folder, 'catalog.json'), catalogue);
+  const files = catalogues.map((_, index) => path.join(folder, `catalog-${index}.json`));
+  await Promise.all(files.map((file, index) => writeFile(file, catalogues[index] ?? '')));
   const config = path.join(folder, 'registry.yaml');
+  const names = files.map((file) => path.basename(file, '.json'));
   await writeFile(
     config,
     JSON.stringify({
-      sources: [{ name: 'bench', file: { path: 'catalog.json' }, syncPolicy: { interval: '1h' } }],
-      registries: [{ name: 'bench', sources: ['bench'] }],
+      sources: names.map((name) => ({
+        name,
+        file: { path: `${name}.json` },
+        syncPolicy: { interval: '1h' },
+      })),
+      registries: [{ name: 'bench', sources: names }],
       auth: { mode: 'anonymous' },
       storage: { path: 'registry.db' },
     }),
   );
+  const bare = path.join(folder, 'bare.db');
   return {
     start: () => startRegistry(config),
-    emptyStore: () => rm(path.join(folder, 'registry.db'), { force: true }),
+    bareStart: () => startBare(bare, files),
+    async emptyStores() {
+      await rm(path.join(folder, 'registry.db'), { force: true });
+      await rm(bare, { force: true });
+    },
     remove: () => rm(folder, { recursive: true }),
   };
+}
+
+/** Until it says that it listens; then it is ended, which is not measured. */
+async function startBare(store: string, catalogues: readonly string[]): Promise<number> {
+  const started = performance.now();
+  const program = path.join(import.meta.dirname, 'bare-start.ts');
+  const child = spawn(process.execPath, [program, store, ...catalogues], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const said = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+  const readyMs = performance.now() - started;
+  await stop(child);
+  if (!Buffer.isBuffer(said[0])) throw new Error(`the bare start ended with status ${String(said[0])}`);
+  return readyMs;
 }
 
 /** Starts the program with a configuration whose registry is called `bench`, and waits until it is ready. */

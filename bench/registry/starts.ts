@@ -1,0 +1,48 @@
+import { median } from '../median.ts';
+import type { Row } from '../row.ts';
+import type { RegistryFolder } from './served.ts';
+
+/** How many times as long as the least program that does it a start may take. */
+const CEILING = 3;
+
+interface Starts {
+  readonly readyMs: number;
+  readonly bareMs: number;
+  readonly residentMB: number;
+}
+
+/** Medians over starts of the registry and of the least program, in turns; first ones each find an empty store. The last fills it. */
+export async function starts(
+  folder: Pick<RegistryFolder, 'start' | 'bareStart' | 'emptyStores'>,
+  { rounds, isFirst }: { readonly rounds: number; readonly isFirst: boolean },
+): Promise<Starts> {
+  const figures: Starts[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    if (isFirst) await folder.emptyStores();
+    const bareMs = await folder.bareStart();
+    const registry = await folder.start();
+    figures.push({ readyMs: registry.readyMs, bareMs, residentMB: await registry.residentMB() });
+    await registry.stop();
+  }
+  return {
+    readyMs: median(figures.map(({ readyMs }) => readyMs)),
+    bareMs: median(figures.map(({ bareMs }) => bareMs)),
+    residentMB: median(figures.map(({ residentMB }) => residentMB)),
+  };
+}
+
+/** The time, which goes with the machine, and its ratio to that of the least program, which holds the gate. Milliseconds. */
+export function reportStart(
+  report: (row: Row) => void,
+  what: string,
+  { readyMs, bareMs }: Pick<Starts, 'readyMs' | 'bareMs'>,
+  ceilingMs: number,
+): void {
+  report({ name: `registry: ${what}`, value: readyMs, unit: 'ms', ceiling: ceilingMs, onlyTold: true });
+  report({
+    name: `registry: ${what} / bare program`,
+    value: readyMs / bareMs,
+    unit: 'ratio',
+    ceiling: CEILING,
+  });
+}
