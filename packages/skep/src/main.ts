@@ -33,6 +33,8 @@ async function run(argv: readonly string[]): Promise<void> {
   process.exitCode = status;
   // What a run that failed has called says little of the next.
   if (status === 0) keep?.();
+  // Nothing is under way any more, and the process takes its memory along: Node would free that piece by piece.
+  process.once('beforeExit', () => process.exit());
 }
 
 async function openProgram(command: string | undefined): Promise<Program> {

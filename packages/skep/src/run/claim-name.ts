@@ -111,12 +111,16 @@ function taken(name: string, rename: string): SkepError {
  */
 async function checkPlaces(places: Places, uid: number | undefined): Promise<void> {
   await ensureOwn(places, uid);
-  for (const directory of [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir]) {
-    try {
-      await makeDirectory(directory, 0o750);
-      await access(directory, constants.W_OK);
-    } catch (cause) {
-      throw writeFailure(`cannot write to "${directory}"`, directory, cause);
-    }
+  const wanted = [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir];
+  for (const one of await Promise.allSettled(wanted.map(checkDirectory)))
+    if (one.status === 'rejected') throw one.reason;
+}
+
+async function checkDirectory(directory: string): Promise<void> {
+  try {
+    await makeDirectory(directory, 0o750);
+    await access(directory, constants.W_OK);
+  } catch (cause) {
+    throw writeFailure(`cannot write to "${directory}"`, directory, cause);
   }
 }

@@ -24,6 +24,19 @@ test('one is made for each key, and handed out once', async () => {
   expect((await spares.take('a'))?.id).toBe('s3');
 });
 
+test('the one that is ready can be looked at, and one that is being made cannot', async () => {
+  const { make } = maker();
+  const spares = new Spares();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const making = spares.make('a', () => promise.then(make));
+  expect(await spares.peek('a')).toBeUndefined();
+  resolve();
+  await making;
+  expect([(await spares.peek('a'))?.id, (await spares.peek('a'))?.id]).toEqual(['s1', 's1']);
+  expect((await spares.take('a'))?.id).toBe('s1');
+  expect(await spares.peek('a')).toBeUndefined();
+});
+
 describe('what may be left', () => {
   /** Whether something may be, at each attempt to make one. */
   async function attempt(spares: Spares, key: string, make: () => Promise<Spare>): Promise<boolean> {

@@ -2,6 +2,8 @@
 export interface Spare {
   readonly id: string;
   readonly name: string;
+  /** What whoever has it said of itself once it was there; undefined until then. */
+  readonly said?: unknown;
   /** Idempotent. */
   readonly remove: () => Promise<void>;
 }
@@ -87,6 +89,12 @@ export class Spares {
   nameOfComing(key: string): string | undefined {
     const making = this.#ready.get(key);
     return making && this.#coming.get(making);
+  }
+
+  /** The one that is ready, which stays here; undefined where none is, or it is being made. */
+  async peek(key: string): Promise<Spare | undefined> {
+    const one = this.#ready.get(key);
+    return one && this.#coming.has(one) ? undefined : one;
   }
 
   /** The one that is ready, or is being made: its caller's alone from now on. Undefined where there is none. */

@@ -1,4 +1,4 @@
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, type SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Backend, Condition, RemoteToken } from '@skep/proxy/backend/backend.ts';
@@ -284,16 +284,7 @@ async function backendOf(config: RunConfig, observed: Observed, deps: SuperviseD
 function backendHere(config: RunConfig, observed: Observed, runtime: Runtime): Backend {
   const target = forwardTarget(config, observed);
   if (target) return { kind: config.transport === 'sse' ? 'sse' : 'http', target };
-  return {
-    kind: 'stdio',
-    async attach() {
-      const seen = await runtime.inspect(config.name);
-      if (seen?.state === 'running') return runtime.attach(config.name);
-      throw new SkepError('run/crashed-at-start', {
-        message: `the server of "${config.name}" is not running`,
-      });
-    },
-  };
+  return { kind: 'stdio', attach: () => runtime.attach(config.name) };
 }
 
 /** A proxy cannot attach to a server that has ended already; that it has, and why, is what the person must hear. */

@@ -124,11 +124,13 @@ describe('to create a workload', () => {
       const engine = await scriptedEngine(ENGINE, { spares: new Spares() });
       await engine.runtime.create(wanted);
       await engine.runtime.makeSpare?.();
-      expect(engine.asked.at(-1)?.body).toMatchObject({
+      const made = engine.asked.findLast(({ what }) => what === 'POST /networks/create')?.body;
+      expect(made).toMatchObject({
         Name: expect.stringMatching(/^skep-spare-/),
         Labels: { 'skep.managed': 'true', 'skep.state': 'owner', 'skep.network': 'outward' },
       });
-      expect(engine.asked.at(-1)?.body).not.toHaveProperty('Labels.skep.name');
+      expect(made).not.toHaveProperty('Labels.skep.name');
+      await vi.waitFor(() => expect(engine.calls()).toContain('GET /info'));
       const before = engine.asked.length;
       await engine.runtime.create({ ...wanted, name: 'a2' });
       expect(engine.calls().slice(before)).toEqual(['GET /networks/n2', 'POST /containers/create']);

@@ -48,7 +48,7 @@ import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
 import { removeSharedNetwork } from './network/old-shared-network.ts';
 import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
-import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
+import { makeSpare, saidBefore, takeSpare, unnamedNetworks } from './network/spare-network.ts';
 import { makeNetwork, removeNetworks, type NetworkMaker } from './network/workload-networks.ts';
 import type { ObservedImage } from './observed.ts';
 import type { Chosen } from './provenance/verified-reference.ts';
@@ -131,7 +131,7 @@ export class DockerRuntime implements Runtime {
   }
 
   async #describe(signal: AbortSignal): Promise<unknown> {
-    const asked = this.#client.ask('describe itself', { path: '/info', signal }).then(({ body }) => body);
+    const asked = this.#askWhoItIs(signal);
     this.#described = asked;
     try {
       return await asked;
@@ -139,6 +139,16 @@ export class DockerRuntime implements Runtime {
       if (this.#described === asked) this.#described = undefined;
       throw error;
     }
+  }
+
+  async #askWhoItIs(signal: AbortSignal): Promise<unknown> {
+    const { spares } = this.#environment;
+    const said = spares && (await saidBefore(this.#client, spares, signal));
+    return said ?? (await this.#info(signal));
+  }
+
+  async #info(signal: AbortSignal): Promise<unknown> {
+    return (await this.#client.ask('describe itself', { path: '/info', signal })).body;
   }
 
   async #verified(reference: string, request: PrepareRequest): Promise<Chosen> {
@@ -253,7 +263,10 @@ export class DockerRuntime implements Runtime {
   }
 
   async makeSpare(): Promise<void> {
-    if (this.#gaveNetwork) await this.makeAhead();
+    const { spares, owner } = this.#environment;
+    if (!this.#gaveNetwork || spares === undefined) return;
+    const describe = (): Promise<unknown> => this.#info(AbortSignal.timeout(DESCRIBE_MS));
+    await makeSpare({ ...this.#maker, describe }, spares, owner);
   }
 
   /** A container cannot change its image, and what was written inside goes with it. */

@@ -86,11 +86,13 @@ export async function findEngine(search: EngineSearch): Promise<Finding<Endpoint
   }
   if (named) return tryNamed(search, named);
   const refusals: Refusal[] = [];
-  for (const [owner, file] of socketCandidates(search)) {
+  const looked = socketCandidates(search).map(
+    async ([owner, file]) => [owner, file, await search.exists(file)] as const,
+  );
+  for (const [owner, file, isThere] of await Promise.all(looked)) {
     const found: Endpoint = { kind: 'unix', path: file };
     const strategy = `${owner} socket ${file}`;
-    const there = await search.exists(file);
-    const refused = there ? await refusal(search, strategy, found) : { strategy, why: 'does not exist' };
+    const refused = isThere ? await refusal(search, strategy, found) : { strategy, why: 'does not exist' };
     if (refused === undefined) return { found };
     refusals.push(refused);
   }

@@ -14,11 +14,16 @@ import {
   type NetworkMaker,
 } from './workload-networks.ts';
 
+interface SpareMaker extends NetworkMaker {
+  /** Asks the engine who it is, for `saidBefore`; absent where that has no time. */
+  readonly describe?: () => Promise<unknown>;
+}
+
 /**
  * Makes a network ahead of the next workload of `owner` (decision 0278): what an engine does for one takes a fifth of a
  * start. Not on Podman, which does it when a container starts. Fails as `makeNetwork` does.
  */
-export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: string): Promise<void> {
+export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string): Promise<void> {
   const { client } = maker;
   if ((await client.about()).podman) return;
   const called = `${SPARE_PREFIX}${maker.randomId().slice(-12)}`;
@@ -37,9 +42,38 @@ export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: stri
     // The one that was made is good all the same.
     await cleaning.catch(() => spares.lookAgain());
     if (left.status === 'rejected') spares.lookAgain();
-    return { id, name, remove: () => removeNetwork(client, id) };
+    // After it was made, so that whoever has it is whoever said it; nobody waits for that.
+    let said: unknown;
+    maker.describe?.().then(
+      (answer) => (said = answer),
+      () => {},
+    );
+    return {
+      id,
+      name,
+      get said() {
+        return said;
+      },
+      remove: () => removeNetwork(client, id),
+    };
   };
   await spares.make(endpointText(client.endpoint), make, called);
+}
+
+/**
+ * What the engine said of itself behind the network that is ready; undefined where none shows that it is the same one still.
+ * Where that engine was started anew, or another took its address, the network is there only if it is the same store of an
+ * engine, with the same identity (decision 0469).
+ */
+export async function saidBefore(
+  client: EngineClient,
+  spares: Spares,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const spare = await spares.peek(endpointText(client.endpoint));
+  if (spare?.said === undefined) return undefined;
+  const { status } = await client.call({ path: `/networks/${spare.id}`, signal });
+  return status === 200 ? spare.said : undefined;
 }
 
 const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });

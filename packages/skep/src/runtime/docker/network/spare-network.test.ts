@@ -1,0 +1,82 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { WorkloadSpec } from '../../runtime.ts';
+import { Spares } from '../../spares.ts';
+import { endpointText } from '../endpoint.ts';
+import { scriptedEngine, type Script, type Scripted } from '../engine.fixture.ts';
+
+const SPEC: WorkloadSpec = {
+  name: 'a1',
+  reference: 'image:1',
+  args: [],
+  env: {},
+  labels: { 'skep.state': 'owner' },
+  stdio: true,
+  mounts: [],
+  network: 'bridge',
+  ports: [],
+  privileged: false,
+};
+const IS_THERE: Script = { body: { Containers: {} } };
+
+const made = (Id: string): Scripted => ({ status: 201, body: { Id } });
+const info = (ID: string): Scripted => ({ body: { ID, ServerVersion: '1' } });
+const signal = (): AbortSignal => AbortSignal.timeout(5_000);
+
+/** An engine that has a network made ahead, `seen` when it is asked for that; and what it was asked since. */
+async function engineWith(seen: Script, described: Script) {
+  const spares = new Spares();
+  const engine = await scriptedEngine(
+    {
+      'POST /networks/create': [made('n1'), made('n2'), made('n3')],
+      'POST /containers/create': { status: 201 },
+      'GET /networks': { body: [] },
+      'GET /networks/n2': seen,
+      'GET /info': described,
+    },
+    { spares },
+  );
+  await engine.runtime.create(SPEC);
+  await engine.runtime.makeSpare?.();
+  await vi.waitFor(() => expect(engine.calls()).toContain('GET /info'));
+  const before = engine.asked.length;
+  const said = async (): Promise<unknown> =>
+    (await spares.peek(endpointText({ kind: 'unix', path: engine.socket })))?.said;
+  return { ...engine, said, since: () => engine.calls().slice(before) };
+}
+
+test('an engine that has the network made ahead is who it said to be then', async () => {
+  const { runtime, said, since } = await engineWith(IS_THERE, info('then'));
+  await vi.waitFor(async () => expect(await said()).toBeDefined());
+  expect(await runtime.probe(signal())).toMatchObject({ id: 'then', version: '1' });
+  expect(since()).toEqual(['GET /networks/n2']);
+});
+
+test.each([
+  ['does not have it', { status: 404 }],
+  ['cannot say whether it has it', { status: 500 }],
+])('one that %s may be another one, and is asked who it is', async (_, seen) => {
+  const { runtime, said, since } = await engineWith(seen, [info('then'), info('another one')]);
+  await vi.waitFor(async () => expect(await said()).toBeDefined());
+  expect(await runtime.probe(signal())).toMatchObject({ id: 'another one' });
+  expect(since()).toEqual(['GET /networks/n2', 'GET /info']);
+});
+
+test('one that did not say who it is then is asked again', async () => {
+  const { runtime, since } = await engineWith(IS_THERE, [{ status: 500 }, info('now')]);
+  expect(await runtime.probe(signal())).toMatchObject({ id: 'now' });
+  expect(since()).toEqual(['GET /info']);
+});
+
+test('one that is silent about itself keeps nobody from its network', async () => {
+  const { promise, resolve } = Promise.withResolvers<Scripted>();
+  onTestFinished(() => resolve({ status: 500 }));
+  const { runtime, since } = await engineWith(IS_THERE, () => promise);
+  await runtime.create({ ...SPEC, name: 'a2' });
+  expect(since()).toEqual(['GET /networks/n2', 'POST /containers/create']);
+});
+
+test('one that is to make a network for a command that begins is not asked who it is', async () => {
+  const engine = await scriptedEngine({ 'POST /networks/create': made('n1') }, { spares: new Spares() });
+  await engine.runtime.makeAhead?.();
+  expect(engine.calls()).not.toContain('GET /info');
+});
