@@ -15,7 +15,7 @@ const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
 const PACKAGE = '@modelcontextprotocol/server-everything';
 /** Named exactly, as catalogues do: nothing has to be looked up. */
 const VERSION = '2026.8.31';
-const ROUNDS = { smoke: 5, full: 11 };
+const ROUNDS = { smoke: 9, full: 21 };
 /** With the supervisor up, and with none, which the command then starts. */
 const CEILING = { up: 1.5, down: 2 };
 /** What the handshake, the listing of tools and the card may add. */
