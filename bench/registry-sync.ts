@@ -1,14 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import os from 'node:os';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { syntheticCatalogue } from './registry/catalogue.ts';
-import { startRegistry, type ServedRegistry } from './registry/served.ts';
+import { registryFolder, type ServedRegistry } from './registry/served.ts';
 import type { Bench } from './row.ts';
 
 const ENTRIES = 10_000;
-const MANY = 100_000;
 
 interface Status {
   readonly phase: string;
@@ -17,10 +13,11 @@ interface Status {
   readonly lastSyncTime: string;
 }
 
-/** Synchronisations by the clock of the program, and a start with very many entries (in full mode). */
-export const registrySyncBench: Bench = async (report, { seconds }) => {
-  await withFolder(ENTRIES, async ({ config, database }) => {
-    const registry = await startRegistry(config);
+/** Synchronisations by the clock of the program. */
+export const registrySyncBench: Bench = async (report) => {
+  const folder = await registryFolder([syntheticCatalogue(ENTRIES)]);
+  try {
+    const registry = await folder.start();
     try {
       const first = await status(registry);
       report({
@@ -29,9 +26,10 @@ export const registrySyncBench: Bench = async (report, { seconds }) => {
         unit: 'ms',
         ceiling: 5000,
       });
-      const before = revision(database);
+      const before = revision(folder.store);
       const second = await syncAgain(registry, first);
-      if (second.changed || revision(database) !== before) throw new Error('an unchanged source was written');
+      if (second.changed || revision(folder.store) !== before)
+        throw new Error('an unchanged source was written');
       report({
         name: `registry: sync of ${ENTRIES} unchanged entries, no writes`,
         value: spent(second),
@@ -41,64 +39,13 @@ export const registrySyncBench: Bench = async (report, { seconds }) => {
     } finally {
       await registry.stop();
     }
-  });
-  // Too long for the gate.
-  if (seconds <= 1) return;
-  await withFolder(MANY, async ({ config }) => {
-    await (await startRegistry(config)).stop();
-    const registry = await startRegistry(config);
-    try {
-      report({
-        name: `registry: ready with ${MANY} entries`,
-        value: registry.readyMs,
-        unit: 'ms',
-        ceiling: 5000,
-      });
-      const memory = await registry.residentMB();
-      report({ name: `registry: memory with ${MANY} entries`, value: memory, unit: 'MB', ceiling: 600 });
-    } finally {
-      await registry.stop();
-    }
-  });
+  } finally {
+    await folder.remove();
+  }
 };
 
-interface Folder {
-  readonly config: string;
-  readonly database: string;
-}
-
-/** Files of at most 10,000 entries each, because one catalogue has a limit of 100 MiB. */
-async function withFolder(entries: number, use: (folder: Folder) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
-  try {
-    const names = Array.from({ length: entries / ENTRIES }, (_, index) => `bench-${index}`);
-    for (const [index, name] of names.entries()) {
-      const text = syntheticCatalogue(ENTRIES).replaceAll('io.github.example-', `io.github.part${index}-`);
-      await writeFile(path.join(folder, `${name}.json`), text);
-    }
-    const config = path.join(folder, 'registry.yaml');
-    const database = path.join(folder, 'registry.db');
-    await writeFile(
-      config,
-      JSON.stringify({
-        sources: names.map((name) => ({
-          name,
-          file: { path: `${name}.json` },
-          syncPolicy: { interval: '1h' },
-        })),
-        registries: [{ name: 'bench', sources: names }],
-        auth: { mode: 'anonymous' },
-        storage: { path: database },
-      }),
-    );
-    await use({ config, database });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
 async function status({ url }: ServedRegistry): Promise<Status> {
-  const response = await fetch(new URL('/v1/sources/bench-0', url));
+  const response = await fetch(new URL('/v1/sources/catalog-0', url));
   const { syncStatus } = (await response.json()) as { syncStatus: Status };
   if (syncStatus.phase !== 'complete' && syncStatus.phase !== 'syncing')
     throw new Error(JSON.stringify(syncStatus));
@@ -106,7 +53,9 @@ async function status({ url }: ServedRegistry): Promise<Status> {
 }
 
 async function syncAgain(registry: ServedRegistry, before: Status): Promise<Status> {
-  const { status: code } = await fetch(new URL('/v1/sources/bench-0/sync', registry.url), { method: 'POST' });
+  const { status: code } = await fetch(new URL('/v1/sources/catalog-0/sync', registry.url), {
+    method: 'POST',
+  });
   if (code !== 202) throw new Error(`sync answered ${code}`);
   for (;;) {
     const now = await status(registry);

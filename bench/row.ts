@@ -6,10 +6,10 @@ export interface Row {
   readonly floor?: number;
   readonly ceiling?: number;
   /**
-   * Told in every run, and no reason for the gate to fail: the target is not reached reliably so far, or it is a time, and the
-   * next row its ratio to a baseline.
+   * Told in every run, and no reason for the gate to fail: the target is `owed`, not reached reliably so far, or it is a
+   * `time`, whose ratio to a baseline is the next row.
    */
-  readonly onlyTold?: true;
+  readonly onlyTold?: 'owed' | 'time';
 }
 
 type Report = (row: Row) => void;

@@ -33,7 +33,7 @@ async function run(argv: readonly string[]): Promise<void> {
   process.exitCode = status;
   // What a run that failed has called says little of the next.
   if (status === 0) keep?.();
-  // Nothing is under way any more, and the process takes its memory along: Node would free that piece by piece.
+  // Nothing is under way any more: Node would only take down, object by object, what goes with the process anyway.
   process.once('beforeExit', () => process.exit());
 }
 

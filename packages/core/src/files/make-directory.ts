@@ -23,6 +23,9 @@ async function makeOneByOne(directory: string, mode: number): Promise<void> {
     const above = dirname(directory);
     if (errnoOf(error) !== 'ENOENT' || above === directory) throw error;
     await makeOneByOne(above, mode);
-    await mkdir(directory, { mode });
+    // Somebody else may have been faster.
+    await mkdir(directory, { mode }).catch((late: unknown) => {
+      if (errnoOf(late) !== 'EEXIST') throw late;
+    });
   }
 }

@@ -2,7 +2,7 @@
 export interface Spare {
   readonly id: string;
   readonly name: string;
-  /** What whoever has it said of itself once it was there; undefined until then. */
+  /** What the engine that has it said of itself (decision 0469); undefined where it was not asked, or has not answered. */
   readonly said?: unknown;
   /** Idempotent. */
   readonly remove: () => Promise<void>;

@@ -308,6 +308,19 @@ describe('starting', () => {
     expect(proxies.every((proxy) => proxy.closed)).toBe(true);
     expect(await statusOf('a1')).toBe('error');
   });
+  test('a server that somebody removes while its proxy opens has vanished', async () => {
+    await save('a1');
+    const startProxy = async ({ backend }: ProxyOptions): Promise<Proxy> => {
+      await runtime.remove('a1');
+      if (backend.kind === 'stdio') await backend.attach();
+      throw new Error('it attached to nothing');
+    };
+    host = newHost({ startProxy });
+    await expect(start('a1')).rejects.toMatchObject({
+      code: 'run/crashed-at-start',
+      message: 'workload "a1" vanished while it was started',
+    });
+  });
   test('an aborted start leaves nothing', async () => {
     await save('a1');
     timeFlies = false;

@@ -66,8 +66,13 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
     if (made) await runtime.remove(config.name);
     throw error;
   }
-  throw new SkepError('run/crashed-at-start', {
-    message: `workload "${config.name}" vanished while it was started`,
+  throw vanished(config.name);
+}
+
+/** Somebody has removed it behind our back. */
+export function vanished(name: string): SkepError {
+  return new SkepError('run/crashed-at-start', {
+    message: `workload "${name}" vanished while it was started`,
   });
 }
 

@@ -16,7 +16,15 @@ import type { OpenSignIns } from './remote-token.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
-import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch, type Launched } from './launch.ts';
+import {
+  forwardTarget,
+  GRACE_MS,
+  hostPortOf,
+  inspectOwn,
+  launch,
+  vanished,
+  type Launched,
+} from './launch.ts';
 import { absentTools } from './absent-tools.ts';
 import type { FoundServer } from './found-server.ts';
 import { meetServer, readinessOf } from './meet-server.ts';
@@ -287,10 +295,11 @@ function backendHere(config: RunConfig, observed: Observed, runtime: Runtime): B
   return { kind: 'stdio', attach: () => runtime.attach(config.name) };
 }
 
-/** A proxy cannot attach to a server that has ended already; that it has, and why, is what the person must hear. */
+/** A proxy cannot attach to a server that has ended or gone already; that it has, and why, is what the person must hear. */
 async function crashBehind(failing: Failing): Promise<SkepError | undefined> {
   const seen = await failing.runtime.inspect(failing.name);
-  return seen?.state === 'exited' ? crashedAtStart(failing, seen.exitCode ?? 1) : undefined;
+  if (seen === undefined) return vanished(failing.name);
+  return seen.state === 'exited' ? crashedAtStart(failing, seen.exitCode ?? 1) : undefined;
 }
 
 /**

@@ -84,7 +84,10 @@ export class DockerRuntime implements Runtime {
   }
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
-    const body = await this.#describe(signal);
+    return this.#read(await this.#describe(signal), signal);
+  }
+
+  async #read(body: unknown, signal?: AbortSignal): Promise<RuntimeInfo> {
     const { podman } = await this.#client.about(signal);
     return engineInfo(body, {
       endpoint: this.#client.endpoint,
@@ -265,7 +268,12 @@ export class DockerRuntime implements Runtime {
   async makeSpare(): Promise<void> {
     const { spares, owner } = this.#environment;
     if (!this.#gaveNetwork || spares === undefined) return;
-    const describe = (): Promise<unknown> => this.#info(AbortSignal.timeout(DESCRIBE_MS));
+    const describe = async (over: AbortSignal): Promise<unknown> => {
+      const body = await this.#info(AbortSignal.any([over, AbortSignal.timeout(DESCRIBE_MS)]));
+      // What cannot be read is no answer, and is asked for again.
+      await this.#read(body);
+      return body;
+    };
     await makeSpare({ ...this.#maker, describe }, spares, owner);
   }
 

@@ -89,7 +89,8 @@ export async function findEngine(search: EngineSearch): Promise<Finding<Endpoint
   const looked = socketCandidates(search).map(
     async ([owner, file]) => [owner, file, await search.exists(file)] as const,
   );
-  for (const [owner, file, isThere] of await Promise.all(looked)) {
+  for (const one of looked) {
+    const [owner, file, isThere] = await one;
     const found: Endpoint = { kind: 'unix', path: file };
     const strategy = `${owner} socket ${file}`;
     const refused = isThere ? await refusal(search, strategy, found) : { strategy, why: 'does not exist' };

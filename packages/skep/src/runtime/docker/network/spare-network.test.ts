@@ -1,8 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { WorkloadSpec } from '../../runtime.ts';
 import { Spares } from '../../spares.ts';
+import { EngineClient } from '../client.ts';
 import { endpointText } from '../endpoint.ts';
 import { scriptedEngine, type Script, type Scripted } from '../engine.fixture.ts';
+import { makeSpare } from './spare-network.ts';
 
 const SPEC: WorkloadSpec = {
   name: 'a1',
@@ -51,9 +53,10 @@ test('an engine that has the network made ahead is who it said to be then', asyn
   expect(since()).toEqual(['GET /networks/n2']);
 });
 
-test.each([
+test.each<[string, Script]>([
   ['does not have it', { status: 404 }],
   ['cannot say whether it has it', { status: 500 }],
+  ['does not say whether it has it', () => new Promise(() => {})],
 ])('one that %s may be another one, and is asked who it is', async (_, seen) => {
   const { runtime, said, since } = await engineWith(seen, [info('then'), info('another one')]);
   await vi.waitFor(async () => expect(await said()).toBeDefined());
@@ -61,8 +64,11 @@ test.each([
   expect(since()).toEqual(['GET /networks/n2', 'GET /info']);
 });
 
-test('one that did not say who it is then is asked again', async () => {
-  const { runtime, since } = await engineWith(IS_THERE, [{ status: 500 }, info('now')]);
+test.each<[string, Scripted]>([
+  ['did not say', { status: 500 }],
+  ['said nothing that can be read of', { body: 'somebody else stands in between' }],
+])('one that %s who it is then is asked again', async (_, then) => {
+  const { runtime, since } = await engineWith(IS_THERE, [then, info('now')]);
   expect(await runtime.probe(signal())).toMatchObject({ id: 'now' });
   expect(since()).toEqual(['GET /info']);
 });
@@ -73,6 +79,24 @@ test('one that is silent about itself keeps nobody from its network', async () =
   const { runtime, since } = await engineWith(IS_THERE, () => promise);
   await runtime.create({ ...SPEC, name: 'a2' });
   expect(since()).toEqual(['GET /networks/n2', 'POST /containers/create']);
+});
+
+test('nobody waits for it to say who it is once that network is removed', async () => {
+  const { socket } = await scriptedEngine({
+    'POST /networks/create': made('n1'),
+    'DELETE /networks/n1': { status: 204 },
+  });
+  const spares = new Spares();
+  const given: AbortSignal[] = [];
+  const describe = (signal: AbortSignal): Promise<unknown> => {
+    given.push(signal);
+    return new Promise(() => {});
+  };
+  const client = new EngineClient({ kind: 'unix', path: socket });
+  await makeSpare({ client, randomId: () => 'random', describe }, spares, 'owner');
+  expect(given.map(({ aborted }) => aborted)).toEqual([false]);
+  await spares.close();
+  expect(given.map(({ aborted }) => aborted)).toEqual([true]);
 });
 
 test('one that is to make a network for a command that begins is not asked who it is', async () => {

@@ -15,9 +15,12 @@ import {
 } from './workload-networks.ts';
 
 interface SpareMaker extends NetworkMaker {
-  /** Asks the engine who it is, for `saidBefore`; absent where that has no time. */
-  readonly describe?: () => Promise<unknown>;
+  /** Asks the engine who it is, for `saidBefore`; absent in a command, which uses the network at once. */
+  readonly describe?: (signal: AbortSignal) => Promise<unknown>;
 }
+
+/** An engine that has to think about a network for longer is asked who it is. */
+const SEEN_MS = 1_000;
 
 /**
  * Makes a network ahead of the next workload of `owner` (decision 0278): what an engine does for one takes a fifth of a
@@ -44,7 +47,8 @@ export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string
     if (left.status === 'rejected') spares.lookAgain();
     // After it was made, so that whoever has it is whoever said it; nobody waits for that.
     let said: unknown;
-    maker.describe?.().then(
+    const over = new AbortController();
+    maker.describe?.(over.signal).then(
       (answer) => (said = answer),
       () => {},
     );
@@ -54,16 +58,19 @@ export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string
       get said() {
         return said;
       },
-      remove: () => removeNetwork(client, id),
+      remove() {
+        over.abort();
+        return removeNetwork(client, id);
+      },
     };
   };
   await spares.make(endpointText(client.endpoint), make, called);
 }
 
 /**
- * What the engine said of itself behind the network that is ready; undefined where none shows that it is the same one still.
- * Where that engine was started anew, or another took its address, the network is there only if it is the same store of an
- * engine, with the same identity (decision 0469).
+ * What the engine said of itself behind the network that is ready; undefined where that does not show within a second that it
+ * is the same one still. One that was started anew, or listens at the address of another, has the network only if it keeps its
+ * networks where that one did (decision 0469).
  */
 export async function saidBefore(
   client: EngineClient,
@@ -72,8 +79,9 @@ export async function saidBefore(
 ): Promise<unknown> {
   const spare = await spares.peek(endpointText(client.endpoint));
   if (spare?.said === undefined) return undefined;
-  const { status } = await client.call({ path: `/networks/${spare.id}`, signal });
-  return status === 200 ? spare.said : undefined;
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(SEEN_MS)]);
+  const seen = await client.call({ path: `/networks/${spare.id}`, signal: soon }).catch(() => undefined);
+  return seen?.status === 200 ? spare.said : undefined;
 }
 
 const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });
