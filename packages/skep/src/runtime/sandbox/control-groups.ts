@@ -115,7 +115,7 @@ export async function makeGroup(
  * Before a process moves to another group the kernel waits for all processors, a hundredth of a second, unless one has moved
  * a moment ago. Has it do so now, by moving this process to where it is.
  */
-async function expectMove({ version, memory }: ControlGroups): Promise<void> {
+export async function expectMove({ version, memory }: ControlGroups): Promise<void> {
   try {
     const lines = (await readFile('/proc/self/cgroup', 'latin1')).split('\n').map((line) => line.split(':'));
     const own = lines.find(([id, controllers = '']) =>

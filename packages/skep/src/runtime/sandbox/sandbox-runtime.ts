@@ -23,7 +23,7 @@ import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
-import { groupOf, makeGroup, removeGroup } from './control-groups.ts';
+import { expectMove, groupOf, makeGroup, removeGroup } from './control-groups.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser, SHARING } from '../../permissions/confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -159,6 +159,9 @@ export class SandboxRuntime implements Runtime {
   }
 
   async create(spec: WorkloadSpec): Promise<void> {
+    const { groups } = this.#bubblewrap;
+    // Whoever creates it starts it as a rule, sooner than the kernel would be ready.
+    if (groups) void expectMove(groups);
     await this.#check(spec);
     await this.#directories.make(spec);
   }
