@@ -46,7 +46,6 @@ export const runBench: Bench = async (report, { seconds }) => {
           value: await ratio(subject, supervisor, rounds),
           unit: 'ratio',
           ceiling: CEILING[supervisor],
-          onlyTold: 'owed',
         });
       }
       report({
