@@ -121,6 +121,17 @@ describe('the engine that is found', () => {
     expect(await found(env)).toBe(`unix://${expected}`);
   });
 
+  test('is taken while a place behind it hangs, as a network mount can', async () => {
+    const answers = 'var/run/docker.sock';
+    await listen(answers);
+    const behind: readonly string[] = SOCKETS.slice(SOCKETS.indexOf(answers) + 1);
+    const exists = async (file: string): Promise<boolean> => {
+      const place = path.relative(root, file);
+      return behind.includes(place) ? new Promise(() => {}) : place === answers;
+    };
+    expect(await found({}, { exists })).toBe(`unix:///${answers}`);
+  });
+
   test('is the next one where one says nothing in its time, unless that was named', async () => {
     await listen('var/run/docker.sock', 'silent');
     await listen('home/.rd/docker.sock');
