@@ -9,7 +9,6 @@ const LARGE = 100_000;
 const SMALL = 10_000;
 /** Entries of one source: a catalogue file must not be larger than 100 MiB. */
 const PER_SOURCE = 50_000;
-const STARTS = 3;
 const ROUNDS = 7;
 const CONNECTIONS = 50;
 /** Seconds; see registry.ts. */
@@ -18,56 +17,39 @@ const ROUND = 1;
 
 /** Ten times the catalogue, from a store that is filled, and its pages against those of the usual size. */
 export const registryLargeBench: Bench = async (report) => {
-  await using large = await filled(LARGE);
-  const what = `ready with ${LARGE} entries in the store`;
-  reportStart(report, what, await starts(large.folder, { rounds: STARTS, isFirst: false }), 5000);
-  await using subject = await large.start();
+  await using opened = new AsyncDisposableStack();
+  const filled = async (entries: number): Promise<RegistryFolder> => {
+    const folder = opened.adopt(await registryFolder(cataloguesOf(entries)), (one) => one.remove());
+    await (await folder.start()).stop();
+    return folder;
+  };
+  const started = async (folder: RegistryFolder): Promise<ServedRegistry> =>
+    opened.adopt(await folder.start(), (registry) => registry.stop());
+  const folder = await filled(LARGE);
+  await folder.bareStart();
+  const ready = await starts(folder, { isFirst: false });
+  reportStart(report, `ready with ${LARGE} entries in the store`, ready, 5000);
+  const large = await started(folder);
   report({
     name: `registry: memory with ${LARGE} entries`,
-    value: await subject.residentMB(),
+    value: await large.residentMB(),
     unit: 'MB',
     ceiling: 600,
   });
   report({
     name: `registry: most memory of a start with ${LARGE} entries in the store`,
-    value: await subject.peakMB(),
+    value: await large.peakMB(),
     unit: 'MB',
     ceiling: 600,
   });
-  await using small = await filled(SMALL);
-  await using baseline = await small.start();
+  const small = await started(await filled(SMALL));
   report({
     name: `registry: list page of 100 of ${LARGE} / of ${SMALL}`,
-    value: await ratio(subject, baseline),
+    value: await ratio(large, small),
     unit: 'ratio',
     floor: 0.8,
   });
 };
-
-interface Filled extends AsyncDisposable {
-  readonly folder: RegistryFolder;
-  start(): Promise<ServedRegistry & AsyncDisposable>;
-}
-
-/** A registry, and the least program beside it, whose stores a first start has filled. */
-async function filled(entries: number): Promise<Filled> {
-  const folder = await registryFolder(cataloguesOf(entries));
-  try {
-    await folder.bareStart();
-    await (await folder.start()).stop();
-  } catch (error) {
-    await folder.remove();
-    throw error;
-  }
-  return {
-    folder,
-    async start() {
-      const registry = await folder.start();
-      return { ...registry, [Symbol.asyncDispose]: () => registry.stop() };
-    },
-    [Symbol.asyncDispose]: () => folder.remove(),
-  };
-}
 
 function cataloguesOf(entries: number): readonly string[] {
   const parts: string[] = [];

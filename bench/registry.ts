@@ -11,7 +11,6 @@ import { reportStart, starts } from './registry/starts.ts';
 import type { Bench } from './row.ts';
 
 const ENTRIES = 10_000;
-const STARTS = 3;
 const ROUNDS = 7;
 const CONNECTIONS = 50;
 /** Seconds; a server that has just started is still being compiled for the first tens of thousands of requests. */
@@ -21,7 +20,7 @@ const WARM_UP = 3;
 export const registryBench: Bench = async (report, { seconds }) => {
   const folder = await registryFolder([syntheticCatalogue(ENTRIES)]);
   try {
-    const first = await starts(folder, { rounds: STARTS, isFirst: true });
+    const first = await starts(folder, { isFirst: true });
     reportStart(report, `first start, ${ENTRIES} entries read, stored and served`, first, 1000);
     report({
       name: `registry: memory after the first start`,
@@ -29,7 +28,7 @@ export const registryBench: Bench = async (report, { seconds }) => {
       unit: 'MB',
       ceiling: 150,
     });
-    const ready = await starts(folder, { rounds: STARTS, isFirst: false });
+    const ready = await starts(folder, { isFirst: false });
     reportStart(report, `ready with ${ENTRIES} entries in the store`, ready, 1000);
     const registry = await folder.start();
     try {

@@ -2,6 +2,7 @@ import { median } from '../median.ts';
 import type { Row } from '../row.ts';
 import type { RegistryFolder } from './served.ts';
 
+const ROUNDS = 3;
 /** How many times as long as the least program that does it a start may take. */
 const CEILING = 4;
 
@@ -11,13 +12,16 @@ interface Starts {
   readonly residentMB: number;
 }
 
-/** Medians over starts of the registry and of the least program, in turns; first ones each find an empty store. The last fills it. */
+/**
+ * Medians over starts of the registry and of the least program, in turns. First ones each find an empty store, which the last
+ * leaves filled.
+ */
 export async function starts(
   folder: Pick<RegistryFolder, 'start' | 'bareStart' | 'emptyStores'>,
-  { rounds, isFirst }: { readonly rounds: number; readonly isFirst: boolean },
+  { isFirst }: { readonly isFirst: boolean },
 ): Promise<Starts> {
   const figures: Starts[] = [];
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     if (isFirst) await folder.emptyStores();
     const bareMs = await folder.bareStart();
     const registry = await folder.start();

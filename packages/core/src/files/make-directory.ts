@@ -17,15 +17,19 @@ export async function makeDirectory(directory: string, mode: number): Promise<vo
 
 async function makeOneByOne(directory: string, mode: number): Promise<void> {
   try {
-    await mkdir(directory, { mode });
+    await makeUnlessThere(directory, mode);
   } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return;
     const above = dirname(directory);
     if (errnoOf(error) !== 'ENOENT' || above === directory) throw error;
     await makeOneByOne(above, mode);
-    // Somebody else may have been faster.
-    await mkdir(directory, { mode }).catch((late: unknown) => {
-      if (errnoOf(late) !== 'EEXIST') throw late;
-    });
+    await makeUnlessThere(directory, mode);
+  }
+}
+
+async function makeUnlessThere(directory: string, mode: number): Promise<void> {
+  try {
+    await mkdir(directory, { mode });
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error;
   }
 }

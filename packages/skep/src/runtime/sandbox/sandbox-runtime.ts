@@ -160,7 +160,7 @@ export class SandboxRuntime implements Runtime {
 
   async create(spec: WorkloadSpec): Promise<void> {
     const { groups } = this.#bubblewrap;
-    // Whoever creates it starts it as a rule, sooner than the kernel would be ready.
+    // As a rule it is started next, and `makeGroup` would tell the kernel too late for that.
     if (groups) void expectMove(groups);
     await this.#check(spec);
     await this.#directories.make(spec);

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { STDIO_SPEC } from '../../doubles/stdio-spec.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
 import { Spares } from '../../spares.ts';
 import { EngineClient } from '../client.ts';
@@ -6,18 +7,7 @@ import { endpointText } from '../endpoint.ts';
 import { scriptedEngine, type Script, type Scripted } from '../engine.fixture.ts';
 import { makeSpare } from './spare-network.ts';
 
-const SPEC: WorkloadSpec = {
-  name: 'a1',
-  reference: 'image:1',
-  args: [],
-  env: {},
-  labels: { 'skep.state': 'owner' },
-  stdio: true,
-  mounts: [],
-  network: 'bridge',
-  ports: [],
-  privileged: false,
-};
+const SPEC: WorkloadSpec = { ...STDIO_SPEC, labels: { 'skep.state': 'owner' } };
 const IS_THERE: Script = { body: { Containers: {} } };
 
 const made = (Id: string): Scripted => ({ status: 201, body: { Id } });
