@@ -257,8 +257,11 @@ export interface Runtime {
    * called once whoever makes it has heard of it.
    */
   readonly makeAhead?: (signal?: AbortSignal, asked?: () => void) => Promise<void>;
-  /** As `makeAhead`, for another workload like those that this very object has created. */
-  readonly makeSpare?: () => Promise<void>;
+  /**
+   * As `makeAhead`, for another workload like those that this very object has created. `failed` is told of what comes later than
+   * that, and does not.
+   */
+  readonly makeSpare?: (failed?: (error: unknown) => void) => Promise<void>;
   /** Has something ready that the next workload of that reference begins with, whoever creates it. */
   readonly keepReady?: (reference: string) => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */

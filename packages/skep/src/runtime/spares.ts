@@ -4,6 +4,10 @@ export interface Spare {
   readonly name: string;
   /** What the engine that has it said of itself (decision 0469); undefined where it was not asked, or has not answered. */
   readonly said?: unknown;
+  /** Id of a container that holds it open, once there is one (decision 0470). */
+  readonly holder?: string | undefined;
+  /** Removes that container, or does without one that is still being made; idempotent. */
+  readonly dropHolder?: () => Promise<void>;
   /** Idempotent. */
   readonly remove: () => Promise<void>;
 }

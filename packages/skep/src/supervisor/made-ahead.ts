@@ -34,9 +34,10 @@ export class MadeAhead {
   async #make({ runtime, reference }: Started): Promise<void> {
     const { clock } = this.#deps;
     const { signal } = this.#ending;
+    const failed = (error: unknown): void => this.#note(error);
     await this.#tried(async () => {
       await clock.sleep(AFTER_MS, signal);
-      if (this.#isHosting()) await runtime.makeSpare?.();
+      if (this.#isHosting()) await runtime.makeSpare?.(failed);
     });
     if (runtime.keepReady === undefined || signal.aborted) return;
     const before = this.#keeping.get(reference);
@@ -50,8 +51,12 @@ export class MadeAhead {
     try {
       await make();
     } catch (error) {
-      if (!this.#ending.signal.aborted) this.#deps.log.debug({ err: error }, 'nothing was made ahead');
+      this.#note(error);
     }
+  }
+
+  #note(error: unknown): void {
+    if (!this.#ending.signal.aborted) this.#deps.log.debug({ err: error }, 'not everything was made ahead');
   }
 
   /** Resolves when nothing is being made of this that outlives the process: it goes with that, if it goes. */

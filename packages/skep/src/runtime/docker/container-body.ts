@@ -29,6 +29,8 @@ export interface Connection {
   /** Its name, where it is not made yet. */
   readonly id: string;
   readonly name: string;
+  /** Id of a container on it that is joined. */
+  readonly holder?: string | undefined;
   /** On an internal network, behind a gateway. */
   readonly isolation?: Isolation;
   /** Id of the network that was made for that gateway. */
@@ -67,7 +69,7 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
     StdinOnce: false,
     ExposedPorts: exposedPorts(ports),
     HostConfig: {
-      NetworkMode: network?.id ?? spec.network,
+      NetworkMode: networkMode(spec, network),
       PortBindings: portBindings(ports),
       ...(isolation === undefined ? {} : isolatedMembers(isolation)),
       Mounts: [
@@ -88,7 +90,9 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
       RestartPolicy: { Name: 'no' },
       ...(podman ? {} : { LogConfig: BOUNDED_LOG }),
     },
-    ...(network === undefined ? {} : { NetworkingConfig: { EndpointsConfig: endpoint(network) } }),
+    ...(network === undefined || network.holder
+      ? {}
+      : { NetworkingConfig: { EndpointsConfig: endpoint(network) } }),
   };
 }
 
@@ -96,6 +100,10 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
 function userText(user: string): string {
   const { uid, gid } = parseConfinedUser(user);
   return `${uid}:${gid}`;
+}
+
+function networkMode(spec: WorkloadSpec, network: Connection | undefined): string {
+  return network?.holder === undefined ? (network?.id ?? spec.network) : `container:${network.holder}`;
 }
 
 /** Said beside the mode, because from that alone older engines keep the name, which need not be unique. */

@@ -7,6 +7,7 @@ import { removeContainer } from './containers.ts';
 import { createContainer } from './create-container.ts';
 import { makeVolumes, openVolumes, removeVolumesNamed } from './data-volumes.ts';
 import { refuseFilesOfRoot } from './files-of-root.ts';
+import { removeHolders } from './network/holder.ts';
 import { removeNetwork } from './network/workload-networks.ts';
 
 /** Where a workload gets its network. */
@@ -48,6 +49,15 @@ export async function createWorkload(
     }
     return id;
   };
+  /** Without the holder of its network where that was removed meanwhile. */
+  const makeOn = async (on: Connection | undefined): Promise<string> => {
+    try {
+      return await make(on);
+    } catch (error) {
+      if (on?.holder === undefined || !hasCode(error, 'runtime/engine-refused')) throw error;
+      return make({ ...on, holder: undefined });
+    }
+  };
   // An engine looks for the network of a container when it starts that.
   const early = coming && making.then(() => make({ id: coming, name: coming }));
   const [made, placed, begun] = await Promise.allSettled([making, network, early]);
@@ -63,11 +73,12 @@ export async function createWorkload(
       await undo(id);
       id = undefined;
     }
-    id ??= await make(placed.value);
+    id ??= await makeOn(placed.value);
   } catch (error) {
     if (id !== undefined) await undo(id).catch(() => {});
     if (made.status === 'fulfilled') await removeVolumesNamed(client, made.value, 'stays');
-    const { id: network, outward } = (placed.status === 'fulfilled' && placed.value) || {};
+    const { id: network, name, holder, outward } = (placed.status === 'fulfilled' && placed.value) || {};
+    if (holder && name) await removeHolders(client, name);
     for (const one of [network, outward]) if (one) await removeNetwork(client, one);
     throw error;
   }

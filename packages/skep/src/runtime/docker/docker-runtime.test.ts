@@ -290,7 +290,11 @@ describe('to create a workload', () => {
     });
 
     test('uses it also where what others left cannot be removed, which is tried again with the next', async () => {
-      const left = { Id: 'n0', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } };
+      const left = {
+        Id: 'n0',
+        Name: 'skep-spare-0',
+        Labels: { 'skep.state': 'owner', 'skep.network': 'outward' },
+      };
       const seen = await engine(new Spares(), false, {
         'GET /networks': [{ status: 500, body: refusal('no') }, { body: [left] }],
         'GET /containers/json': { body: [] },
@@ -689,12 +693,12 @@ describe('to stop and remove', () => {
       'DELETE /containers/a1': { status: 204 },
       'GET /networks': { body: [] },
       'GET /containers/json': { body: [] },
-      'DELETE /networks/n0': { status: 204 },
+      'DELETE /networks/skep-spare-0123456789ab': { status: 204 },
     });
     await engine.runtime.remove('a1');
     expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
       'DELETE /containers/a1',
-      'DELETE /networks/n0',
+      'DELETE /networks/skep-spare-0123456789ab',
     ]);
   });
 

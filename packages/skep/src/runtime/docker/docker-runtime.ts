@@ -22,7 +22,6 @@ import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
 import type { EngineClient } from './client.ts';
-import { hasOwnNetwork, type Connection } from './container-body.ts';
 import {
   containerPath,
   hasOwnFiles,
@@ -33,26 +32,28 @@ import {
   seenFiles,
   workloadIds,
 } from './containers.ts';
-import { createWorkload, type Place } from './create-workload.ts';
+import { createWorkload } from './create-workload.ts';
 import type { CredentialSources } from './credentials.ts';
 import { engineInfo, otherArchitecture, unheldLimits } from './engine-info.ts';
 import { containerEvents } from './events.ts';
-import { refused, startFailure } from './failure.ts';
+import { refused } from './failure.ts';
 import * as volumes from './data-volumes.ts';
 import { gatewayTraffic, removeGateway, stopGateway } from './gateway/gateway-container.ts';
 import { gatewayScript, type GatewayMaker } from './gateway/gateway-image.ts';
-import { guard, isolate } from './gateway/isolated-workload.ts';
+import { guard } from './gateway/isolated-workload.ts';
 import { checkIsolation } from './gateway/isolation.ts';
+import { GivenNetworks } from './given-networks.ts';
 import { discardImage, findImage } from './images.ts';
-import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
+import { holderOf, stopHolder } from './network/holder.ts';
 import { removeSharedNetwork } from './network/old-shared-network.ts';
-import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
-import { makeSpare, saidBefore, takeSpare, unnamedNetworks } from './network/spare-network.ts';
-import { makeNetwork, removeNetworks, type NetworkMaker } from './network/workload-networks.ts';
+import { removeSpare, unnamedNetworks } from './network/left-networks.ts';
+import { saidBefore } from './network/spare-network.ts';
+import { removeNetworks, type NetworkMaker } from './network/workload-networks.ts';
 import type { ObservedImage } from './observed.ts';
 import type { Chosen } from './provenance/verified-reference.ts';
 import { ensureImage } from './pull.ts';
+import { startContainer } from './start-container.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
 import { untilEnded } from './until-ended.ts';
 
@@ -73,14 +74,14 @@ export class DockerRuntime implements Runtime {
   readonly #maker: NetworkMaker & GatewayMaker;
   /** What the engine said of itself when it was last asked who it is. */
   #described: Promise<unknown> | undefined;
-  /** A workload has a network of its own, as the next one may have. */
-  #gaveNetwork = false;
+  readonly #networks: GivenNetworks;
 
   /** `script` reads what a gateway runs from; it is there once the program was bundled. */
   constructor(client: EngineClient, environment: RuntimeEnvironment, script = gatewayScript) {
     this.#client = client;
     this.#environment = environment;
     this.#maker = { client, environment, script, randomId: environment.randomId };
+    this.#networks = new GivenNetworks(this.#maker, (over) => this.#describeAhead(over));
   }
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
@@ -152,6 +153,13 @@ export class DockerRuntime implements Runtime {
 
   async #info(signal: AbortSignal): Promise<unknown> {
     return (await this.#client.ask('describe itself', { path: '/info', signal })).body;
+  }
+
+  /** What cannot be read is no answer, and is asked for again. */
+  async #describeAhead(over: AbortSignal): Promise<unknown> {
+    const body = await this.#info(AbortSignal.any([over, AbortSignal.timeout(DESCRIBE_MS)]));
+    await this.#read(body);
+    return body;
   }
 
   async #verified(reference: string, request: PrepareRequest): Promise<Chosen> {
@@ -236,45 +244,23 @@ export class DockerRuntime implements Runtime {
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
     checkIsolation(spec);
-    const place = this.#placeOf(spec);
+    const place = this.#networks.place(spec);
     let isMade = false;
     try {
       await createWorkload(spec, place, { client: this.#client, environment: this.#environment });
       isMade = true;
     } finally {
-      const placed = await place.network.catch(() => undefined);
-      if (placed) this.#environment.spares?.arrived(placed.id, isMade);
+      await this.#networks.settle(place, isMade);
     }
+    await this.#networks.clearBehind(spec.name);
   }
 
-  #placeOf(spec: WorkloadSpec): Place {
-    if (!hasOwnNetwork(spec)) return { network: Promise.resolve(undefined) };
-    if (spec.isolation !== undefined) return { network: isolate(this.#maker, spec, spec.isolation) };
-    this.#gaveNetwork = true;
-    const { spares, owner: own } = this.#environment;
-    const owner = spec.labels[OWNER_LABEL] ?? '';
-    const make = (): Promise<Connection> =>
-      makeNetwork(this.#maker, { name: spec.name, owner, kind: 'outward' });
-    if (spares === undefined || owner !== own) return { network: make() };
-    const { coming, spare } = takeSpare(this.#client, spares);
-    return { coming, network: spare.then(async (taken) => taken ?? make()) };
+  makeAhead(signal?: AbortSignal, asked?: () => void): Promise<void> {
+    return this.#networks.makeAhead(signal, asked);
   }
 
-  async makeAhead(signal?: AbortSignal, asked?: () => void): Promise<void> {
-    const { spares, owner } = this.#environment;
-    if (spares) await makeSpare({ ...this.#maker, signal, asked }, spares, owner);
-  }
-
-  async makeSpare(): Promise<void> {
-    const { spares, owner } = this.#environment;
-    if (!this.#gaveNetwork || spares === undefined) return;
-    const describe = async (over: AbortSignal): Promise<unknown> => {
-      const body = await this.#info(AbortSignal.any([over, AbortSignal.timeout(DESCRIBE_MS)]));
-      // What cannot be read is no answer, and is asked for again.
-      await this.#read(body);
-      return body;
-    };
-    await makeSpare({ ...this.#maker, describe }, spares, owner);
+  makeSpare(failed?: (error: unknown) => void): Promise<void> {
+    return this.#networks.makeSpare(failed);
   }
 
   /** A container cannot change its image, and what was written inside goes with it. */
@@ -294,20 +280,11 @@ export class DockerRuntime implements Runtime {
   async start(name: string): Promise<void> {
     const isolated = await guard(this.#maker, name);
     try {
-      await this.#begin(name, isolated);
+      await startContainer(this.#maker, name, isolated);
     } catch (error) {
       if (isolated) await removeGateway(this.#client, name);
       throw error;
     }
-  }
-
-  /** An isolated one never gets another network here: what is put in place leads out. */
-  async #begin(name: string, isolated: boolean): Promise<void> {
-    const begin = () => this.#client.call({ method: 'POST', path: containerPath(name, '/start') });
-    let answer = await begin();
-    const gone = isolated ? undefined : goneNetwork(answer);
-    if (gone !== undefined && (await replaceGoneNetwork(this.#maker, name, gone))) answer = await begin();
-    if (answer.status >= 400) throw startFailure(name, answer);
   }
 
   /** An engine starts a container once, and answers whoever asks meanwhile when that is done; its gateway is ours to start. */
@@ -333,8 +310,11 @@ export class DockerRuntime implements Runtime {
   async stop(name: string, graceMs: number): Promise<void> {
     const query = { t: String(Math.max(0, Math.ceil(graceMs / 1000))) };
     const path = containerPath(name, '/stop');
-    await this.#client.ask(`stop "${name}"`, { method: 'POST', path, query }, 304, 404);
-    await stopGateway(this.#client, name);
+    const [, holder] = await Promise.all([
+      this.#client.ask(`stop "${name}"`, { method: 'POST', path, query }, 304, 404),
+      holderOf(this.#client, name),
+    ]);
+    await (holder === undefined ? stopGateway(this.#client, name) : stopHolder(this.#client, holder));
   }
 
   async remove(name: string): Promise<void> {
@@ -347,15 +327,17 @@ export class DockerRuntime implements Runtime {
     // What was left of one that is gone is this user's by its own label alone.
     const owner = status === 404 ? this.#environment.owner : undefined;
     await removeGateway(this.#client, name, owner);
-    await removeNetworks(this.#client, name, { owner, other: unnamed.spare });
+    const had = this.#networks.forget(name);
+    const spare = unnamed.spare ?? had;
+    // Its holder may be on a network that names the workload by now.
+    if (spare) await removeSpare(this.#client, spare);
+    await removeNetworks(this.#client, name, owner);
     if (unnamed.shared) await removeSharedNetwork(this.#client);
   }
 
   async inspect(name: string): Promise<Observed | undefined> {
     const seen = await inspect(this.#client, name);
-    // A command may have made it for this process.
-    if (seen?.labels[NETWORK_LABEL] !== undefined && seen.labels[ISOLATION_LABEL] !== 'true')
-      this.#gaveNetwork = true;
+    if (seen) this.#networks.see(seen);
     return seen;
   }
 

@@ -73,6 +73,12 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
   i686: '386',
 };
 
+/** The processors of an engine, as images name them, by its answer to `GET /info`; undefined where it does not say. */
+export function architectureOf(answer: unknown): string | undefined {
+  const { Architecture } = readAnswer(machineShape, answer);
+  return Architecture ? (ARCHITECTURES[Architecture] ?? Architecture) : undefined;
+}
+
 /**
  * What is to be told of an image for other processors than the engine's, by the engine's answer to `GET /info`; undefined
  * where both are the same, or the engine does not say.
@@ -81,8 +87,7 @@ export function otherArchitecture(
   answer: unknown,
   { reference, architecture }: { readonly reference: string; readonly architecture: string },
 ): string | undefined {
-  const { Architecture } = readAnswer(machineShape, answer);
-  const own = Architecture && (ARCHITECTURES[Architecture] ?? Architecture);
-  if (!own || own === architecture) return undefined;
+  const own = architectureOf(answer);
+  if (own === undefined || own === architecture) return undefined;
   return `image "${reference}" is for ${architecture}, and the engine runs ${own}: it starts only where the engine emulates ${architecture}, and slowly`;
 }

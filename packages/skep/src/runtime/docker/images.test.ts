@@ -225,18 +225,40 @@ describe('to sweep what builds left', () => {
   test('takes networks and gateways of this user that belong to no workload, and what was made ahead', async () => {
     const part = (Id: string, name: string, more: object = {}): object => ({
       Id,
+      Name: `skep-${name}`,
       Labels: { 'skep.managed': 'true', 'skep.name': name, 'skep.state': 'owner', ...more },
     });
     const gateway = { 'skep.auxiliary-workload': 'true' };
+    const ahead = (Id: string, more: object = {}): object => ({
+      Id,
+      Name: `skep-spare-${Id}`,
+      Labels: { 'skep.state': 'owner', 'skep.network': 'outward', ...more },
+    });
+    const holder = (Id: string, network: string): object => ({
+      Id,
+      Labels: { ...gateway, 'skep.state': 'owner', 'skep.network': `skep-spare-${network}` },
+      HostConfig: { NetworkMode: network },
+      NetworkSettings: { Networks: { [`skep-spare-${network}`]: { NetworkID: network } } },
+    });
+    const server = (Id: string, NetworkMode: string, more: object = {}): object => ({
+      ...part(Id, Id),
+      HostConfig: { NetworkMode },
+      NetworkSettings: { Networks: more },
+    });
     const engine = await scriptedEngine({
       'GET /containers/json': ({ query }) => {
-        if (query['filters']?.includes('"network":["ahead"]')) return { body: [] };
+        const [, network] = /skep\.network=skep-spare-(\w+)/.exec(query['filters'] ?? '') ?? [];
+        if (network !== undefined) return { body: [{ Id: `h-${network}` }] };
         return {
           body: [
             part('workload', 'a1'),
             part('gateway', 'a1', gateway),
             part('left', 'a2', gateway),
             part('theirs', 'a3', { ...gateway, 'skep.state': 'other' }),
+            ...['ahead', 'joined', 'gone'].map((one) => holder(`h-${one}`, one)),
+            server('on', 'used', { 'skep-spare-used': { NetworkID: 'used' } }),
+            server('made', 'skep-spare-named'),
+            server('joining', 'container:h-joined'),
           ],
         };
       },
@@ -245,22 +267,26 @@ describe('to sweep what builds left', () => {
           part('n1', 'a1'),
           part('n2', 'a2'),
           part('n3', 'a3', { 'skep.state': 'other' }),
-          { Id: 'shared', Labels: { 'skep.managed': 'true', 'skep.state': 'owner' } },
-          { Id: 'ahead', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } },
-          { Id: 'theirs', Labels: { 'skep.state': 'other', 'skep.network': 'outward' } },
-          { Id: 'used', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } },
+          { Id: 'shared', Name: 'shared', Labels: { 'skep.managed': 'true', 'skep.state': 'owner' } },
+          ahead('ahead'),
+          ahead('theirs', { 'skep.state': 'other' }),
+          ...['used', 'named', 'joined'].map((one) => ahead(one)),
         ],
       },
       'GET /images/json': { body: [] },
       'DELETE /containers/left': { status: 204 },
       'DELETE /networks/n2': { status: 204 },
+      'DELETE /containers/h-ahead': { status: 204 },
       'DELETE /networks/ahead': { status: 204 },
+      'DELETE /containers/h-gone': { status: 204 },
     });
     await engine.runtime.sweep();
     expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
       'DELETE /containers/left',
       'DELETE /networks/n2',
+      'DELETE /containers/h-ahead',
       'DELETE /networks/ahead',
+      'DELETE /containers/h-gone',
     ]);
   });
 });

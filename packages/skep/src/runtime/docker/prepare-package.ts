@@ -19,7 +19,7 @@ import { findImage, removeImage } from './images.ts';
 import { readLocalContext } from './local-context.ts';
 import type { ObservedImage } from './observed.ts';
 import { findRelease } from './package-release.ts';
-import { buildIdOf } from './sweep.ts';
+import { buildIdOf } from './build-id.ts';
 
 const SCHEMES: Readonly<Record<PackageSource['ecosystem'], Scheme>> = { npm: NPX, pypi: UVX, go: GO };
 

@@ -14,14 +14,9 @@ import type { EngineClient, EngineRequest } from './client.ts';
 import { isAuxiliary, MANAGED, NAME_LABEL, OWNER_LABEL } from './labels.ts';
 import { removeContainer } from './containers.ts';
 import { removeImage } from './images.ts';
-import { removeSpares } from './network/spare-network.ts';
+import { removeUnused, sparesOf } from './network/left-networks.ts';
 import { removeNetwork } from './network/workload-networks.ts';
 import { readAnswer } from './read-answer.ts';
-
-/** The token that a build's layers and containers carry: whose build it is, then which one. */
-export function buildIdOf({ owner, randomId }: RuntimeEnvironment): string {
-  return `${owner}-${randomId()}`;
-}
 
 const shape = listOf(
   members({
@@ -78,12 +73,12 @@ export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvi
   for (const { Id } of containers.filter(isLeft))
     await removeContainer(client, Id, `remove container "${Id}"`);
   for (const { Id } of (await find('/networks')).filter(isLeft)) await removeNetwork(client, Id);
-  await removeSpares(client, owner);
+  await removeUnused(client, await sparesOf(client, owner));
 }
 
 /**
  * What carries a build token of this user. Containers inherit the token of their image: those of workloads have a
- * name label, those that a person made run from a tag; a step of a build runs from a layer without one.
+ * name label, or are auxiliary, those that a person made run from a tag; a step of a build runs from a layer without one.
  */
 async function built(
   client: EngineClient,
@@ -95,5 +90,6 @@ async function built(
   const { body } = await client.ask('list what was built', request);
   return readAnswer(shape, body)
     .filter(({ Labels }) => Labels?.[BUILD_LABEL]?.startsWith(`${owner}-`) === true)
-    .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''));
+    .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''))
+    .filter(({ Labels }) => !isAuxiliary(Labels));
 }

@@ -4,14 +4,15 @@ import type { EngineClient } from './client.ts';
 import { containerPath } from './containers.ts';
 import { gatewayIds } from './gateway/gateway-container.ts';
 import { isIsolated } from './gateway/isolation.ts';
+import { holderOf, spareOf } from './network/holder.ts';
 import { readAnswer } from './read-answer.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 
 const waitShape = members({ StatusCode: wholeNumber() });
 
 /**
- * The exit status of a container, once it has ended. One that loses its gateway is ended: it would go on without any way
- * out, and whoever starts servers again gives it a new one. Fails with `runtime/no-such-workload` when it is gone, and
+ * The exit status of a container, once it has ended. One that loses its gateway, or what holds its network, is ended: it would
+ * go on without any way out, and whoever starts servers again gives it a new one. Fails with `runtime/no-such-workload` when it is gone, and
  * with `runtime/engine-unreachable`.
  */
 export async function untilEnded(
@@ -24,11 +25,13 @@ export async function untilEnded(
   const signal = AbortSignal.any([given, enough.signal]);
   const condition = state === 'created' ? 'next-exit' : 'not-running';
   const ended = exitOf(client, name, condition, signal);
-  if (state !== 'running' || !isIsolated(labels)) return ended;
+  if (state !== 'running') return ended;
   // Which of both fails first says the same.
   ended.catch(() => {});
   try {
-    const first = await Promise.race([ended, gatewayLost(client, name, signal)]);
+    const needed = await neededBy(client, name, labels);
+    if (needed === undefined) return await ended;
+    const first = await Promise.race([ended, untilNoneRuns(client, needed, signal)]);
     if (first !== undefined) return first;
     const path = containerPath(name, '/stop');
     await client.ask(`stop "${name}"`, { method: 'POST', path, query: { t: '0' } }, 304, 404);
@@ -55,10 +58,25 @@ async function exitOf(
   return readAnswer(waitShape, body).StatusCode;
 }
 
-/** Resolves when no gateway of that workload runs. */
-async function gatewayLost(client: EngineClient, name: string, signal: AbortSignal): Promise<undefined> {
-  for (const id of await gatewayIds(client, name)) {
+/** Ids of the containers that have the way out of a workload; undefined for one that has its own. */
+async function neededBy(
+  client: EngineClient,
+  name: string,
+  labels: Observed['labels'],
+): Promise<readonly string[] | undefined> {
+  if (isIsolated(labels)) return gatewayIds(client, name);
+  if (spareOf(labels) === undefined) return undefined;
+  const holder = await holderOf(client, name);
+  return holder === undefined ? undefined : [holder];
+}
+
+async function untilNoneRuns(
+  client: EngineClient,
+  containers: readonly string[],
+  signal: AbortSignal,
+): Promise<undefined> {
+  for (const id of containers) {
     const request = { method: 'POST', path: containerPath(id, '/wait'), signal } as const;
-    await client.ask(`wait for the gateway of "${name}"`, request, 404);
+    await client.ask(`wait for container "${id}"`, request, 404);
   }
 }

@@ -4,19 +4,19 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { pack, type Pack } from 'tar-stream';
+import type { Pack } from 'tar-stream';
 import { listOf, members, nullish, recordOf, text } from '@skep/core/settings/shape.ts';
 import { GATEWAY_NODE_FLAGS } from '../../../egress/node-flags.ts';
 import { BUILD_LABEL } from '../../../protocol/build-recipe.ts';
 import type { RuntimeEnvironment } from '../../environment.ts';
 import type { Report } from '../../runtime.ts';
 import type { EngineClient } from '../client.ts';
-import { refused } from '../failure.ts';
+import { importImage } from '../import-image.ts';
 import { findImage, removeImage } from '../images.ts';
 import { MANAGED, MANAGED_LABEL, OWNER_LABEL } from '../labels.ts';
 import { ensureImage } from '../pull.ts';
 import { readAnswer } from '../read-answer.ts';
-import { buildIdOf } from '../sweep.ts';
+import { buildIdOf } from '../build-id.ts';
 import { nodeFiles, type NodeFile } from './node-files.ts';
 
 /** What a container of a gateway is started with. */
@@ -61,7 +61,9 @@ export async function ensureGatewayImage(maker: GatewayMaker): Promise<GatewayIm
     const reference = tagOf(script, [process.version, ...inputs]);
     const folders = new Set(files.slice(1).map(({ target }) => path.dirname(target)));
     if (!(await findImage(client, reference))) {
-      await importImage(client, { environment, reference, script, files });
+      const labels = labelsOf(environment);
+      const content = (body: Pack): Promise<void> => fill(body, script, files);
+      await importImage(client, { reference, labels, what: 'the gateway', content });
       await removeEarlier(client, environment, reference);
     }
     return {
@@ -116,37 +118,17 @@ async function runsHere(client: EngineClient, { platform }: RuntimeEnvironment):
   return platform === 'linux' && Os === 'linux' && ARCHITECTURES[process.arch] === Arch;
 }
 
+const labelsOf = (environment: RuntimeEnvironment, buildId = buildIdOf(environment)): readonly string[] => [
+  MANAGED,
+  `${GATEWAY_LABEL}=true`,
+  `${OWNER_LABEL}=${environment.owner}`,
+  `${BUILD_LABEL}=${buildId}`,
+];
+
 interface Wanted {
   readonly environment: RuntimeEnvironment;
   readonly reference: string;
   readonly script: Buffer;
-}
-
-async function importImage(
-  client: EngineClient,
-  { environment, reference, script, files }: Wanted & { readonly files: readonly NodeFile[] },
-): Promise<void> {
-  const [repo = '', tag = ''] = reference.split(':');
-  const labels = [MANAGED, `${GATEWAY_LABEL}=true`, `${OWNER_LABEL}=${environment.owner}`];
-  // One at a time: Podman takes several of one line for one.
-  const changes = [...labels, `${BUILD_LABEL}=${buildIdOf(environment)}`].map((one) => `LABEL ${one}`);
-  const body = pack();
-  const sent = fill(body, script, files).catch((error: unknown) => {
-    // The request ends with the reason.
-    body.destroy(error instanceof Error ? error : undefined);
-  });
-  const query = { fromSrc: '-', changes };
-  const answer = await client.call({ method: 'POST', path: '/images/create', query, body });
-  await sent;
-  const told = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
-  // 200 even when it failed.
-  const [, why] = /"error":("(?:[^"\\]|\\.)*")/.exec(told) ?? [];
-  const [, id] = /"status":"(sha256:[0-9a-f]{64})"/.exec(told) ?? [];
-  if (answer.status !== 200 || why !== undefined || id === undefined)
-    throw refused('make the image of the gateway', { ...answer, body: why ?? answer.body });
-  // Afterwards, because Podman leaves the tag out of what is imported.
-  const path = `/images/${id}/tag`;
-  await client.ask('name the image of the gateway', { method: 'POST', path, query: { repo, tag } });
 }
 
 /** Everything is root's and nobody may write it. */
@@ -169,10 +151,9 @@ async function buildOn(
     signal,
   });
   const buildId = buildIdOf(environment);
-  const labels = [MANAGED, `${GATEWAY_LABEL}=true`, `${OWNER_LABEL}=${environment.owner}`];
   const lines = [
     `FROM ${base}`,
-    `LABEL ${[...labels, `${BUILD_LABEL}=${buildId}`].join(' ')}`,
+    `LABEL ${labelsOf(environment, buildId).join(' ')}`,
     `COPY gateway.mjs ${GATEWAY_IN_IMAGE}`,
   ];
   const recipe = { files: { Dockerfile: `${lines.join('\n')}\n`, 'gateway.mjs': script.toString('utf8') } };

@@ -24,13 +24,23 @@ export function goneNetwork(answer: { readonly status: number; readonly body: un
         /network with name or ID (\S+): network not found/.exec(message)?.[1]);
 }
 
+interface Without {
+  readonly container: string;
+  /** Whose network it is; the container where that is left out. */
+  readonly workload?: string;
+}
+
 /**
  * Gives a container that is not running a network of its own in place of the one that was made for it, or that all shared
  * in earlier versions, and is gone. False where the network that is gone is somebody else's.
  */
-export async function replaceGoneNetwork(maker: NetworkMaker, name: string, gone: string): Promise<boolean> {
+export async function replaceGoneNetwork(
+  maker: NetworkMaker,
+  { container, workload = container }: Without,
+  gone: string,
+): Promise<boolean> {
   const { client } = maker;
-  const answer = await client.call({ path: containerPath(name, '/json') });
+  const answer = await client.call({ path: containerPath(container, '/json') });
   const { Config, HostConfig, NetworkSettings } = readAs(containerShape, answer.body) ?? {};
   const labels = Config?.Labels ?? {};
   const old = Object.entries(NetworkSettings?.Networks ?? {}).find(
@@ -43,10 +53,10 @@ export async function replaceGoneNetwork(maker: NetworkMaker, name: string, gone
     (own !== undefined && (old === own || old.startsWith(`${own}-`) || gone === HostConfig?.NetworkMode));
   if (!ours) return false;
   // Before it is taken off the old one: without a network it would start without one.
-  const network = await anOutwardNetwork(maker, name, labels[OWNER_LABEL] ?? '');
+  const network = await anOutwardNetwork(maker, workload, labels[OWNER_LABEL] ?? '');
   // By name and by force is the one way that works for a network that does not exist.
-  await change(client, 'disconnect', { network: old, container: name, more: { Force: true } });
-  await change(client, 'connect', { network, container: name });
+  await change(client, 'disconnect', { network: old, container, more: { Force: true } });
+  await change(client, 'connect', { network, container });
   return true;
 }
 

@@ -1,30 +1,29 @@
-import { anything, listOf, members, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
+import { members, optional, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { Spare, Spares } from '../../spares.ts';
 import type { EngineClient } from '../client.ts';
-import { containerPath } from '../containers.ts';
+import { removeContainer } from '../containers.ts';
 import { endpointText } from '../endpoint.ts';
-import { MAKER_LABEL, MANAGED, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
-import { readAnswer } from '../read-answer.ts';
-import { SHARED_NETWORK } from './old-shared-network.ts';
-import {
-  isReferredTo,
-  makeNetwork,
-  removeNetwork,
-  SPARE_PREFIX,
-  type NetworkMaker,
-} from './workload-networks.ts';
+import { architectureOf } from '../engine-info.ts';
+import { holderName, startHolder } from './holder.ts';
+import { removeUnused, sparesOf } from './left-networks.ts';
+import { makeNetwork, removeNetwork, SPARE_PREFIX, type NetworkMaker } from './workload-networks.ts';
 
 interface SpareMaker extends NetworkMaker {
   /** Asks the engine who it is, for `saidBefore`; absent in a command, which uses the network at once. */
   readonly describe?: (signal: AbortSignal) => Promise<unknown>;
+  /** The next one is likely to join a holder. */
+  readonly holds?: boolean;
+  /** Told why there is no holder. */
+  readonly failed?: ((error: unknown) => void) | undefined;
 }
 
 /** An engine that has to think about a network for longer is asked who it is. */
 const SEEN_MS = 1_000;
 
 /**
- * Makes a network ahead of the next workload of `owner` (decision 0278): what an engine does for one takes a fifth of a
- * start. Not on Podman, which does it when a container starts. Fails as `makeNetwork` does.
+ * Makes a network ahead of the next workload of `owner` (decision 0278), and then a holder on it (decision 0470): what an
+ * engine does for one takes half of a start. Not on Podman, which does it when a container starts. Fails as `makeNetwork`
+ * does; for the holder nobody waits.
  */
 export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string): Promise<void> {
   const { client } = maker;
@@ -37,34 +36,77 @@ export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string
     ]);
     if (made.status === 'rejected') throw made.reason;
     const { id, name } = made.value;
-    const others = left.status === 'rejected' ? [] : left.value.filter((one) => one.id !== id);
+    const others = left.status === 'rejected' ? [] : left.value.filter((one) => one.name !== name);
     const cleaning = removeUnused(
       client,
-      others.filter((one) => spares.isLeft(one.id, one.maker)),
+      others.filter((one) => spares.isLeft(one.id ?? '', one.maker)),
     );
     // The one that was made is good all the same.
     await cleaning.catch(() => spares.lookAgain());
     if (left.status === 'rejected') spares.lookAgain();
-    // After it was made, so that whoever has it is whoever said it; nobody waits for that.
-    let said: unknown;
-    const over = new AbortController();
-    maker.describe?.(over.signal).then(
-      (answer) => (said = answer),
-      () => {},
-    );
+    const more = equip(maker, { network: { id, name }, owner, maker: spares.maker });
     return {
       id,
       name,
       get said() {
-        return said;
+        return more.said();
       },
-      remove() {
-        over.abort();
-        return removeNetwork(client, id);
+      get holder() {
+        return more.holder();
+      },
+      dropHolder: more.drop,
+      async remove() {
+        await more.drop();
+        await removeNetwork(client, id);
       },
     };
   };
   await spares.make(endpointText(client.endpoint), make, called);
+}
+
+interface Equipment {
+  readonly said: () => unknown;
+  readonly holder: () => string | undefined;
+  /** Gives the holder up, there or still being made. Idempotent. */
+  readonly drop: () => Promise<void>;
+}
+
+/** What comes to a network once it was made. */
+function equip(
+  maker: SpareMaker,
+  wish: Pick<Parameters<typeof startHolder>[1], 'network' | 'owner' | 'maker'>,
+): Equipment {
+  const over = new AbortController();
+  const { signal } = over;
+  let said: unknown;
+  let holder: string | undefined;
+  let holding: Promise<void> | undefined;
+  const hold = async (architecture: string): Promise<void> => {
+    const name = holderName(wish.network.name);
+    holder = await startHolder(maker, { ...wish, name, architecture, signal });
+  };
+  const begin = async (): Promise<void> => {
+    // After the network was made, so that whoever has it is whoever said it.
+    said = await maker.describe?.(signal);
+    const architecture = said === undefined ? undefined : architectureOf(said);
+    if (maker.holds !== true || architecture === undefined || signal.aborted) return;
+    holding = hold(architecture);
+    await holding;
+  };
+  begin().catch((error: unknown) => {
+    if (!signal.aborted) maker.failed?.(error);
+  });
+  return {
+    said: () => said,
+    holder: () => holder,
+    async drop() {
+      over.abort();
+      await holding?.catch(() => {});
+      const id = holder;
+      holder = undefined;
+      if (id !== undefined) await removeContainer(maker.client, id, `remove container "${id}"`);
+    },
+  };
 }
 
 /**
@@ -84,87 +126,56 @@ export async function saidBefore(
   return seen?.status === 200 ? spare.said : undefined;
 }
 
-const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });
+const networkShape = members({ Containers: orEmpty(recordOf(members({ Name: optional(text) })), {}) });
 
 /** A network that is its caller's until that has `arrived`. */
 export interface TakenSpare {
   /** What it will be called, where it is still being made. */
   readonly coming: string | undefined;
   /** Undefined where it cannot be used. */
-  readonly spare: Promise<Spare | undefined>;
+  readonly spare: Promise<HeldNetwork | undefined>;
 }
 
-/** The network that this process has made ahead, or is making. */
-export function takeSpare(client: EngineClient, spares: Spares): TakenSpare {
+export interface HeldNetwork {
+  readonly id: string;
+  readonly name: string;
+  /** Id of a container that holds it open, to be joined. */
+  readonly holder?: string | undefined;
+}
+
+/** The network that this process has made ahead, or is making; `joins` where its holder is wanted, which else is given up. */
+export function takeSpare(client: EngineClient, spares: Spares, joins: boolean): TakenSpare {
   const key = endpointText(client.endpoint);
   const coming = spares.nameOfComing(key);
-  const taken = spares.take(key);
-  if (coming !== undefined) return { coming, spare: taken };
-  return { coming, spare: taken.then((spare) => spare && usable(spare, client, spares)) };
+  const spare = spares.take(key).then(async (one) => {
+    if (one === undefined) return undefined;
+    const { id, name, holder } = one;
+    if (coming === undefined && !(await isUsable(one, { client, spares, holder }))) return undefined;
+    if (joins && holder !== undefined) return { id, name, holder };
+    // Nobody waits for it. One that stays is on the workload's network, and goes with that.
+    one.dropHolder?.().catch(() => {});
+    return { id, name };
+  });
+  return { coming, spare };
 }
 
-async function usable(spare: Spare, client: EngineClient, spares: Spares): Promise<Spare | undefined> {
-  let isUsable = false;
+interface Check {
+  readonly client: EngineClient;
+  readonly spares: Spares;
+  readonly holder: string | undefined;
+}
+
+/** False where somebody has removed it, or its holder, or connected something with it; then it goes. */
+async function isUsable(spare: Spare, { client, spares, holder }: Check): Promise<boolean> {
+  let usable = false;
   try {
     const { status, body } = await client.call({ path: `/networks/${spare.id}` });
-    const connected = status === 200 ? readAs(networkShape, body)?.Containers : undefined;
-    isUsable = connected !== undefined && Object.keys(connected).length === 0;
-    // Somebody has removed it, or connected something with it.
-    if (!isUsable) await spare.remove();
+    const connected = Object.entries((status === 200 && readAs(networkShape, body)?.Containers) || {});
+    const isAlone = connected.every(([id, { Name }]) => id === holder || Name === holderName(spare.name));
+    usable = status === 200 && isAlone && (holder === undefined || connected.some(([id]) => id === holder));
+    if (!usable) await spare.remove();
   } finally {
-    if (!isUsable) spares.arrived(spare.id, false);
+    if (!usable) spares.arrived(spare.id, false);
   }
-  return isUsable ? spare : undefined;
-}
-
-const containerShape = members({
-  Config: members({ Labels: orEmpty(recordOf(text), {}) }),
-  HostConfig: members({ NetworkMode: text }),
-  NetworkSettings: members({ Networks: orEmpty(recordOf(anything), {}) }),
-});
-
-/** Which networks that do not name it a container was put on: the one that all shared, or the id of a spare one. */
-export async function unnamedNetworks(
-  client: EngineClient,
-  container: string,
-): Promise<{ readonly shared: boolean; readonly spare?: string }> {
-  const seen = readAs(containerShape, (await client.call({ path: containerPath(container, '/json') })).body);
-  if (seen === undefined) return { shared: false };
-  const { Config, HostConfig, NetworkSettings } = seen;
-  const isSpare = Config.Labels[NETWORK_LABEL]?.startsWith(SPARE_PREFIX) === true;
-  return {
-    shared: Object.hasOwn(NetworkSettings.Networks, SHARED_NETWORK),
-    ...(isSpare ? { spare: HostConfig.NetworkMode } : {}),
-  };
-}
-
-const networksShape = listOf(members({ Id: text, Labels: orEmpty(recordOf(text), {}) }));
-
-/** Removes the networks of `owner` that were made ahead and that no container refers to. Idempotent. */
-export async function removeSpares(client: EngineClient, owner: string): Promise<void> {
-  await removeUnused(client, await sparesOf(client, owner));
-}
-
-interface Found {
-  readonly id: string;
-  /** See `Spares.maker`. */
-  readonly maker: string;
-}
-
-/** The networks of `owner` that were made ahead, used or not. */
-async function sparesOf(client: EngineClient, owner: string): Promise<readonly Found[]> {
-  const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
-  const { body } = await client.ask('list networks', { path: '/networks', filters });
-  return readAnswer(networksShape, body)
-    .filter(
-      ({ Labels }) =>
-        Labels[OWNER_LABEL] === owner &&
-        Labels[NAME_LABEL] === undefined &&
-        Labels[NETWORK_LABEL] !== undefined,
-    )
-    .map(({ Id, Labels }) => ({ id: Id, maker: Labels[MAKER_LABEL] ?? '' }));
-}
-
-async function removeUnused(client: EngineClient, found: readonly Found[]): Promise<void> {
-  for (const { id } of found) if (!(await isReferredTo(client, id))) await removeNetwork(client, id);
+  return usable;
 }

@@ -165,20 +165,12 @@ export async function networksOf(
   return observedNetworks(body).filter(({ labels }) => labels[NAME_LABEL] === workload);
 }
 
-/**
- * Removes the networks of a workload that no container uses any more, those of `owner` alone where that is said, and
- * `other`, which names none. Idempotent.
- */
-export async function removeNetworks(
-  client: EngineClient,
-  workload: string,
-  { owner, other }: { readonly owner?: string | undefined; readonly other?: string | undefined } = {},
-): Promise<void> {
-  const isWanted = ({ labels }: ObservedNetwork): boolean =>
-    owner === undefined || labels[OWNER_LABEL] === owner;
-  const ids = new Set((await networksOf(client, workload)).filter(isWanted).map(({ id }) => id));
-  if (other !== undefined) ids.add(other);
-  await Promise.all([...ids].map((id) => removeNetwork(client, id)));
+/** Removes the networks of a workload that no container uses any more, those of `owner` alone where that is said. Idempotent. */
+export async function removeNetworks(client: EngineClient, workload: string, owner?: string): Promise<void> {
+  const wanted = (await networksOf(client, workload)).filter(
+    ({ labels }) => owner === undefined || labels[OWNER_LABEL] === owner,
+  );
+  await Promise.all(wanted.map(({ id }) => removeNetwork(client, id)));
 }
 
 /** Idempotent; one to which something is connected stays. */
