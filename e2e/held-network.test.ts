@@ -55,7 +55,10 @@ function aheadOn(socket: string): Ahead {
         spares,
         TEST_TOKEN,
       );
-      await vi.waitFor(async () => expect((await spares.peek(`unix://${socket}`))?.holder).toBeDefined());
+      await vi.waitFor(
+        async () => expect((await spares.peek(`unix://${socket}`))?.holder).toBeDefined(),
+        20_000,
+      );
     },
   };
 }
@@ -257,7 +260,7 @@ describe.skipIf(!privateThere.available)(title('what holds the network of a cont
   test('is not for a server that publishes a port', async () => {
     const ports = [{ hostIp: '127.0.0.1', hostPort: await freePort(), containerPort: 8080 }];
     const { name, holder } = await running({ ports });
-    await vi.waitFor(async () => expect(await holders()).toEqual([]));
+    await vi.waitFor(async () => expect(await holders()).toEqual([]), 20_000);
     const [network, ...others] = await networks();
     expect(others).toEqual([]);
     expect(await inspected(name)).toHaveProperty('HostConfig.NetworkMode', network?.Id);

@@ -271,12 +271,12 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
     const user = openUser({ SKEP_DOCKER_SOCKET: own.socket, SKEP_RUNTIME: 'docker' });
     const ahead = async (): Promise<readonly string[]> => {
       const spares = (await networks()).filter(({ Name }) => Name.startsWith('skep-spare-'));
-      const isUsed = async ({ Id }: { readonly Id: string }): Promise<boolean> => {
-        const { text } = await engine('GET', `/networks/${Id}`);
-        return Object.keys((JSON.parse(text) as { Containers?: object }).Containers ?? {}).length > 0;
-      };
-      const used = await Promise.all(spares.map(isUsed));
-      return spares.filter((_, at) => used[at] !== true).map(({ Name }) => Name);
+      const { text } = await engine('GET', '/containers/json?all=1');
+      const workloads = (JSON.parse(text) as { readonly Labels: Readonly<Record<string, string>> }[])
+        .map(({ Labels }) => Labels)
+        .filter((labels) => labels['skep.auxiliary-workload'] === undefined);
+      const used = new Set(workloads.map((labels) => labels['skep.network']));
+      return spares.map(({ Name }) => Name).filter((name) => !used.has(name));
     };
     const run = async (name: string): Promise<void> =>
       expect(await user.skep(['run', reference, '--name', name, '--no-check'])).toMatchObject({ code: 0 });

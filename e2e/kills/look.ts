@@ -19,7 +19,8 @@ export interface Seen {
 
 /** Something on the engine that belongs to a workload. */
 export interface Part {
-  readonly what: 'container' | 'network' | 'volume';
+  /** A holder is a container that has a network open for another one. */
+  readonly what: 'container' | 'holder' | 'network' | 'volume';
   readonly called: string;
   readonly workload: string | undefined;
   readonly running: boolean;
@@ -29,7 +30,7 @@ export interface Part {
 export interface Looked {
   readonly processes: readonly Seen[];
   readonly parts: readonly Part[];
-  /** Networks on the engine that were made ahead and belong to no workload. */
+  /** Networks on the engine that were made ahead, or holders of such, and belong to no workload. */
   readonly spares: number;
   /** Directories that a supervisor has ready for the next sandbox, whose processes are not among those above. */
   readonly ready: number;
@@ -49,7 +50,11 @@ export async function look(user: TestUser): Promise<Looked> {
   const seen = processesOf(user.dir).filter(({ pid }) => !own.has(pid));
   return {
     parts: parts.filter((part) => part.workload !== undefined),
-    spares: parts.filter((part) => part.workload === undefined && !part.running).length,
+    spares: Math.max(
+      ...(['network', 'holder'] as const).map(
+        (what) => parts.filter((part) => part.workload === undefined && part.what === what).length,
+      ),
+    ),
     ready: new Set(seen.filter(isReady).map(({ workload }) => workload)).size,
     processes: seen.filter((one) => !isReady(one)),
     holders: holdersOf(own),
@@ -92,14 +97,18 @@ async function engineParts(): Promise<Part[]> {
   const networks = await get<Network[]>(`/networks?filters=${filters}`);
   const volumes = await get<{ Volumes: Network[] | null }>(`/volumes?filters=${filters}`);
   const common = { running: false, pid: async () => 0 };
+  const networkOf = (labels: Container['Labels']): string => labels?.['skep.network'] ?? '';
   const owners = new Map<string, string | undefined>();
+  for (const { Labels } of containers)
+    if (Labels?.['skep.name'] !== undefined) owners.set(networkOf(Labels), Labels['skep.name']);
   const parts: Part[] = [];
   for (const { Id, Names, State, Labels } of containers) {
     const inspected = (): Promise<Inspected> => get(`/containers/${Id}/json`);
     const pid = async (): Promise<number> => (await inspected()).State?.Pid ?? 0;
-    const workload = Labels?.['skep.name'];
+    const isHolder = Labels?.['skep.auxiliary-workload'] === 'true' && networkOf(Labels) !== '';
+    const workload = isHolder ? owners.get(networkOf(Labels)) : Labels?.['skep.name'];
     parts.push({
-      what: 'container',
+      what: isHolder ? 'holder' : 'container',
       called: Names[0]?.slice(1) ?? Id,
       workload,
       running: State === 'running',

@@ -19,7 +19,8 @@ if (tooOld !== undefined) {
   process.stderr.write(tooOld);
   process.exitCode = 1;
 } else if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
-  process.stdout.write(`skep ${manifest.version}\n`);
+  // What tells why it cannot be written is loaded only then.
+  process.stdout.once('error', () => void run(argv)).write(`skep ${manifest.version}\n`);
 } else {
   // Node's own word for a program that ends while it still waits for something.
   process.exitCode = 13;

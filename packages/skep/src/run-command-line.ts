@@ -5,8 +5,10 @@ import { homedir, tmpdir, userInfo } from 'node:os';
 import { abortOnSignals, workingDirectory } from '@skep/core/command/host.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { openTerminal } from '@skep/core/command/terminal.ts';
+import { toTerminal } from '@skep/core/errors/to-terminal.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { homeDirectory, places } from '@skep/core/files/places.ts';
+import { outputFailure } from '@skep/core/files/write-failure.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Ask, Confirm } from './cli/ask.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
@@ -22,10 +24,14 @@ export async function runCommandLine(
 ): Promise<number> {
   const { stdout, stderr, env } = process;
   const terminal = openTerminal({ stdin, stdout, stderr, env });
-  // A pager that was closed is no reason to complain.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A pager that was closed is no reason to complain.
     if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    // A supervisor outlives it.
+    if (process.listenerCount('uncaughtException') > 0) throw error;
+    const { text, exitCode } = toTerminal(outputFailure(error), { color: terminal.colorErr, debug: false });
+    terminal.err(text);
+    process.exit(exitCode);
   });
   return runProgram(SKEP, argv, {
     terminal,

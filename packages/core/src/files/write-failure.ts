@@ -41,6 +41,16 @@ export function writeFailure(attempt: string, path: string, cause: unknown): Ske
   });
 }
 
+/** What a failed write to standard output becomes: `file/write-failed`. */
+export function outputFailure(cause: unknown): SkepError {
+  const { reason, ...next } = whyNotWritten(undefined, errnoOf(cause));
+  return new SkepError('file/write-failed', {
+    message: `cannot write to standard output: ${reason}`,
+    ...next,
+    cause,
+  });
+}
+
 /** The same for an error that nobody expected where it came up; whatever is no failure of a disk is as it was. */
 export function nameFullDisk(error: unknown): unknown {
   const code = errnoOf(error);

@@ -5,18 +5,48 @@ import { runInNewContext } from 'node:vm';
 import { abortOnSignals, workingDirectory } from '@skep/core/command/host.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { openTerminal, type Terminal } from '@skep/core/command/terminal.ts';
+import { toTerminal } from '@skep/core/errors/to-terminal.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { outputFailure } from '@skep/core/files/write-failure.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import type { Host } from './command.ts';
 import { REGISTRY } from './program.ts';
 import { inputOf } from './stream-input.ts';
 
 /** Runs this process's command line; the only place, with main.ts, that uses globals. `entry` is where its threads start. */
-export function runProcess(entry: URL): Promise<number> {
-  const { argv, env, stdin, stdout, stderr } = process;
+export async function runProcess(entry: URL): Promise<number> {
+  const { argv, env, stdin, stderr } = process;
+  const stdout = heardStream(process.stdout);
   // Who writes hears of a failure by a callback. Without a listener, a reader that leaves would end the program.
-  for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+  for (const stream of [process.stdout, stderr]) stream.on('error', () => undefined);
   const terminal = openTerminal({ stdin, stdout, stderr, env });
-  return runProgram(REGISTRY, argv.slice(2), { terminal, env, open: () => processHost(entry, terminal) });
+  const open = (): Host => processHost(entry, terminal);
+  const status = await runProgram(REGISTRY, argv.slice(2), { terminal, env, open });
+  const failure = await stdout.failure();
+  if (status !== 0 || failure === undefined) return status;
+  const { text, exitCode } = toTerminal(outputFailure(failure), { color: terminal.colorErr, debug: false });
+  terminal.err(text);
+  return exitCode;
+}
+
+/** A stream that remembers why something could not be written, but that its reader has left. */
+function heardStream(stream: NodeJS.WriteStream) {
+  let failure: unknown;
+  const write = (text: string, done?: () => void): boolean =>
+    stream.write(text, (error) => {
+      if (error && errnoOf(error) !== 'EPIPE') failure ??= error;
+      done?.();
+    });
+  return {
+    isTTY: stream.isTTY,
+    columns: stream.columns,
+    write: (text: string) => write(text),
+    /** Once everything was written. */
+    async failure(): Promise<unknown> {
+      await new Promise<void>((resolve) => write('', resolve));
+      return failure;
+    },
+  };
 }
 
 function processHost(entry: URL, terminal: Terminal): Host {
