@@ -1,8 +1,10 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openUser, type TestUser } from './skep.ts';
+import { programFile } from './registry/process.ts';
+import { openUser, skepEntry, type TestUser } from './skep.ts';
 
 let user: TestUser;
 beforeAll(() => {
@@ -60,6 +62,60 @@ describe('help and version', () => {
     expect(stdout).toContain('start');
   });
 });
+
+describe.skipIf(!existsSync('/dev/full'))(
+  'output that cannot be written is said in one line, and fails',
+  () => {
+    const into = (place: string, file: string, args: readonly string[]) => {
+      const stdout = openSync(place, 'w');
+      try {
+        const command = [...process.execArgv, file, ...args];
+        return spawnSync(process.execPath, command, {
+          env: user.env,
+          stdio: ['ignore', stdout, 'pipe'],
+          encoding: 'utf8',
+        });
+      } finally {
+        closeSync(stdout);
+      }
+    };
+    const FULL =
+      'Error: cannot write to standard output: its disk is full (ENOSPC); free space on it, then try again\n';
+
+    test.each([
+      ['skep', ['version']],
+      ['skep', ['--help']],
+      ['skep', ['search', 'git']],
+      ['skep', ['registry', 'list', '--format', 'json']],
+      ['skep-registry', ['version']],
+      ['skep-registry', ['--help']],
+    ])('%s %j', (program, args) => {
+      const file = program === 'skep' ? skepEntry() : programFile();
+      expect(into('/dev/full', file, args)).toMatchObject({ status: 1, stderr: FULL });
+      expect(into('/dev/null', file, args)).toMatchObject({ status: 0, stderr: '' });
+    });
+
+    test('what a program says that fails stays what it says', () => {
+      const { status, stderr } = into('/dev/full', programFile(), ['validate']);
+      expect({ status, stderr }).toEqual({
+        status: 1,
+        stderr: expect.stringMatching(/^Error: nothing to check: [^\n]*\n$/),
+      });
+    });
+
+    test('a pager that was closed is no failure', () => {
+      for (const file of [skepEntry(), programFile()]) {
+        const line = '"$0" "$1" --help | true; exit "${PIPESTATUS[0]}"';
+        expect(
+          spawnSync('bash', ['-c', line, process.execPath, file], { env: user.env, encoding: 'utf8' }),
+        ).toMatchObject({
+          status: 0,
+          stderr: '',
+        });
+      }
+    });
+  },
+);
 
 describe('what is wrong is said in one line with a hint, exit 1', () => {
   test.each<[string[], string, string]>([
