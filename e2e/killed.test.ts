@@ -178,7 +178,7 @@ describe.skipIf(![ours, sandbox, slirp].every((one) => one.available))(
           process.stdout.write(`${rounds} rounds in ${seconds} s, killed: ${counts.join(', ')}\n`);
         }
         expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0 });
-        const nothing = { processes: [], holders: [], parts: [], spares: 0, ready: 0, directories: [] };
+        const nothing = { processes: [], holders: [], parts: [], spares: [], ready: 0, directories: [] };
         const ending = { timeout: SETTLES_MS, interval: 200 };
         await vi.waitFor(async () => {
           expect([...user.supervisors(), ...user.watchers()]).toEqual([]);

@@ -30,8 +30,8 @@ export interface Part {
 export interface Looked {
   readonly processes: readonly Seen[];
   readonly parts: readonly Part[];
-  /** Networks on the engine that were made ahead, or holders of such, and belong to no workload. */
-  readonly spares: number;
+  /** Networks on the engine that were made ahead, and holders of such, that belong to no workload. */
+  readonly spares: readonly Part[];
   /** Directories that a supervisor has ready for the next sandbox, whose processes are not among those above. */
   readonly ready: number;
   /** Processes that hold a network which no sandbox is in yet: of this user's supervisors, and of programs that are gone. */
@@ -50,11 +50,7 @@ export async function look(user: TestUser): Promise<Looked> {
   const seen = processesOf(user.dir).filter(({ pid }) => !own.has(pid));
   return {
     parts: parts.filter((part) => part.workload !== undefined),
-    spares: Math.max(
-      ...(['network', 'holder'] as const).map(
-        (what) => parts.filter((part) => part.workload === undefined && part.what === what).length,
-      ),
-    ),
+    spares: parts.filter((part) => part.workload === undefined),
     ready: new Set(seen.filter(isReady).map(({ workload }) => workload)).size,
     processes: seen.filter((one) => !isReady(one)),
     holders: holdersOf(own),

@@ -65,7 +65,10 @@ export async function unsettled(user: TestUser): Promise<readonly string[]> {
   const names = new Set(WORKLOADS.map(({ name }) => name));
   for (const { pid, command, workload } of looked.processes)
     if (workload === undefined || !names.has(workload)) wrong.push(`process ${pid} is left: ${command}`);
-  if (looked.spares > 1) wrong.push(`${looked.spares} networks were made ahead`);
+  for (const what of ['network', 'holder']) {
+    const spares = looked.spares.filter((part) => part.what === what).map(({ called }) => called);
+    if (spares.length > 1) wrong.push(`more than one ${what} was made ahead: ${spares.join(', ')}`);
+  }
   if (looked.ready > 1) wrong.push(`${looked.ready} sandboxes were made ahead`);
   if (looked.holders.length > looked.ready)
     wrong.push(`networks are held for nobody, by ${looked.holders.join(', ')}`);

@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
 
 /** What a runtime may know of this machine and user. */
 export function runtimeEnvironment(context: Context): RuntimeEnvironment {
-  const { env, home, platform, places, program, spares } = context;
+  const { env, home, platform, places, program, spares, isAlive } = context;
   return {
     env,
     home,
@@ -17,5 +17,6 @@ export function runtimeEnvironment(context: Context): RuntimeEnvironment {
     owner: ownerOf(places.stateDir),
     randomId: () => randomBytes(8).toString('hex'),
     spares,
+    isAlive,
   };
 }

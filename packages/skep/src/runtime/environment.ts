@@ -1,7 +1,7 @@
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { BuildSecrets } from './build-secrets.ts';
 import type { PrepareRequest, Runtime } from './runtime.ts';
-import type { Spares } from './spares.ts';
+import type { Spares, SparesOf } from './spares.ts';
 
 /** What a runtime may know about the machine and the user; built once in main.ts. */
 export interface RuntimeEnvironment {
@@ -25,6 +25,8 @@ export interface RuntimeEnvironment {
   readonly randomId: () => string;
   /** What this process has made ahead for workloads to come; absent in all but the supervisor and a run that starts it. */
   readonly spares?: Spares | undefined;
+  /** Tells what a process that runs has made ahead from what is left; absent where all of that is. */
+  readonly isAlive?: SparesOf['isAlive'];
 }
 
 /** The machine as the person who asked for a preparation has it; see `PrepareRequest.env`. */

@@ -38,15 +38,10 @@ test('the one that is ready can be looked at, and one that is being made cannot'
 });
 
 describe('what may be left', () => {
-  /** Whether something may be, at each attempt to make one. */
+  /** Whether something may be, behind an attempt to make one. */
   async function attempt(spares: Spares, key: string, make: () => Promise<Spare>): Promise<boolean> {
-    let told = false;
-    const making = spares.make(key, (maybeLeft) => {
-      told = maybeLeft;
-      return make();
-    });
-    await making.catch(() => {});
-    return told;
+    await spares.make(key, make).catch(() => {});
+    return spares.mayBeLeft(key);
   }
 
   test('is told to the first of each key, whatever was made of another', async () => {
@@ -60,7 +55,10 @@ describe('what may be left', () => {
   test('is told again after one that failed, and after one that did not come to its workload', async () => {
     const { make } = maker();
     const spares = new Spares();
-    await attempt(spares, 'a', () => Promise.reject(new Error('the engine is away')));
+    expect(await attempt(spares, 'a', make)).toBe(true);
+    await spares.take('a');
+    const away = spares.make('a', () => Promise.reject(new Error('the engine is away')));
+    await expect(away).rejects.toThrow('the engine is away');
     expect(await attempt(spares, 'a', make)).toBe(true);
     const { id = '' } = (await spares.take('a')) ?? {};
     expect(spares.isLeft(id, '')).toBe(false);

@@ -46,17 +46,10 @@ export class Spares {
     this.#isAlive = of?.isAlive ?? (() => false);
   }
 
-  /**
-   * Makes one, unless one is there. `maybeLeft` where something may be left by a process that was killed, or by an attempt
-   * of this one that failed; it may be removed then, as far as it `isLeft`. `name` where that is known before it is made.
-   * Fails as `make` does.
-   */
-  async make(key: string, make: (maybeLeft: boolean) => Promise<Spare>, name?: string): Promise<void> {
+  /** Makes one, unless one is there; `name` where that is known before it is made. Fails as `make` does. */
+  async make(key: string, make: () => Promise<Spare>, name?: string): Promise<void> {
     if (this.#closed || this.#ready.has(key)) return;
-    // What is being made is known by its id only when it is there.
-    const maybeLeft = !this.#known.has(key) && this.#coming.size === 0;
-    if (maybeLeft) this.#known.add(key);
-    const making = make(maybeLeft);
+    const making = make();
     this.#coming.set(making, name);
     this.#ready.set(key, making);
     try {
@@ -70,11 +63,21 @@ export class Spares {
     }
   }
 
+  /**
+   * True where something may be left by a process that was killed, or by an attempt of this one that failed: it may be removed
+   * then, as far as it `isLeft`. Whoever asks looks for it; nobody else is told so until there is a reason again.
+   */
+  mayBeLeft(key: string): boolean {
+    // What is being made is known by its id only when it is there.
+    if (this.#closed || this.#known.has(key) || this.#coming.size > 0) return false;
+    this.#known.add(key);
+    return true;
+  }
+
   /** True unless it is ready here, or on its way to a workload, or another process that runs has made it and may use it yet. */
   isLeft(id: string, maker: string): boolean {
     if (this.#out.has(id)) return false;
-    const [, pid, started = ''] = /^(\d+) (.+)$/.exec(maker) ?? [];
-    if (maker === this.maker || !this.#isAlive({ pid: Number(pid), started })) return true;
+    if (maker === this.maker || !isRunning(maker, this.#isAlive)) return true;
     this.lookAgain();
     return false;
   }
@@ -124,6 +127,12 @@ export class Spares {
     this.#closed = true;
     return this.clear();
   }
+}
+
+/** Whether the process runs that wrote its name on what it made. */
+export function isRunning(maker: string, isAlive: SparesOf['isAlive']): boolean {
+  const [, pid, started] = /^(\d+) (.+)$/.exec(maker) ?? [];
+  return started !== undefined && isAlive({ pid: Number(pid), started });
 }
 
 const textOf = ({ pid, started }: Maker): string => `${pid} ${started}`;

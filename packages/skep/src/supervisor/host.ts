@@ -306,6 +306,7 @@ export class Host {
         runtime,
         status,
         overlays: (moved) => overlaysOf(moved, this.#deps.places),
+        restarted: () => this.#ahead.begin({ runtime, reference: config.image }),
         ...(request.learns === true ? { learns: true } : {}),
         secrets: async () => request.secrets ?? (await this.#deps.secretsOf(config)),
         log: file.log,

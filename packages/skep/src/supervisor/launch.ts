@@ -57,7 +57,7 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   if (runs) return { observed: runs, made };
   let started = false;
   try {
-    await begin(spec, reusable, options);
+    await begin(spec, { ...options, reused: reusable, mayReplace: true });
     started = true;
     const observed = await runtime.inspect(config.name);
     if (observed) return { observed, made };
@@ -84,8 +84,8 @@ export async function launchAhead(config: RunConfig, options: LaunchOptions): Pr
   const { runtime } = options;
   const { spec, made, reusable } = await make(config, options);
   try {
-    const starting = begin(spec, reusable, options);
-    // What was there before may have to be made anew to start, which only one may do.
+    // Only one may make it anew to start it: whoever takes it over, unless that waits until it runs.
+    const starting = begin(spec, { ...options, reused: reusable, mayReplace: !made });
     if (made && runtime.sharesStart?.(spec)) starting.catch(() => {});
     else await starting;
   } catch (error) {
@@ -132,14 +132,20 @@ async function make(config: RunConfig, options: LaunchOptions): Promise<Made> {
   return { spec, made, reusable };
 }
 
-/** What the runtime has left and cannot start any more is made anew: better without the server's files than not at all. */
-async function begin(spec: WorkloadSpec, reused: boolean, { runtime, tell }: LaunchOptions): Promise<void> {
+interface BeginOptions extends LaunchOptions {
+  /** It was there, and may hold what the server has written. */
+  readonly reused: boolean;
+  readonly mayReplace: boolean;
+}
+
+/** What the runtime cannot start any more is made anew: better without the files of a server that was there than not at all. */
+async function begin(spec: WorkloadSpec, { runtime, tell, reused, mayReplace }: BeginOptions): Promise<void> {
   const waits = (line: string): void => tell?.({ kind: 'step', title: `Waiting for ${spec.name}: ${line}` });
   try {
     await runtime.start(spec.name, spec.secretEnv, waits);
   } catch (error) {
-    if (!reused || !isStuck(error)) throw error;
-    if (!(await runtime.replace(spec))) tell?.({ kind: 'warning', text: lostFiles(spec.name) });
+    if (!mayReplace || !isStuck(error)) throw error;
+    if (!(await runtime.replace(spec)) && reused) tell?.({ kind: 'warning', text: lostFiles(spec.name) });
     await runtime.start(spec.name, spec.secretEnv, waits);
   }
 }

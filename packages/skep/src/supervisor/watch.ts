@@ -25,6 +25,8 @@ export interface WatchDeps {
   readonly secrets: () => Promise<SecretEnv>;
   /** What is mounted over its mounts; asked for at each start. */
   readonly overlays: (config: RunConfig) => Promise<readonly Mount[]>;
+  /** Called after each restart. */
+  readonly restarted?: () => void;
   readonly log: Log;
 }
 
@@ -164,6 +166,7 @@ async function restarted(config: RunConfig, watched: Watched, ended: Ended): Pro
       await launch(config, watched);
       proxy.backendStarted();
       await status.set('running');
+      watched.restarted?.();
       return attempts;
     } catch (error) {
       // Another try would be refused as well.

@@ -31,6 +31,8 @@ export interface Connection {
   readonly name: string;
   /** Id of a container on it that is joined. */
   readonly holder?: string | undefined;
+  /** Settles when another one is gone that was on it; never fails. */
+  readonly dropped?: Promise<void> | undefined;
   /** On an internal network, behind a gateway. */
   readonly isolation?: Isolation;
   /** Id of the network that was made for that gateway. */

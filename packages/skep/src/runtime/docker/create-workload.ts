@@ -1,4 +1,4 @@
-import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
@@ -54,7 +54,7 @@ export async function createWorkload(
     try {
       return await make(on);
     } catch (error) {
-      if (on?.holder === undefined || !hasCode(error, 'runtime/engine-refused')) throw error;
+      if (on?.holder === undefined || !isGone(error)) throw error;
       return make({ ...on, holder: undefined });
     }
   };
@@ -77,9 +77,24 @@ export async function createWorkload(
   } catch (error) {
     if (id !== undefined) await undo(id).catch(() => {});
     if (made.status === 'fulfilled') await removeVolumesNamed(client, made.value, 'stays');
-    const { id: network, name, holder, outward } = (placed.status === 'fulfilled' && placed.value) || {};
-    if (holder && name) await removeHolders(client, name);
+    const {
+      id: network,
+      name,
+      holder,
+      dropped,
+      outward,
+    } = (placed.status === 'fulfilled' && placed.value) || {};
+    // As long as a holder is on it a network stays.
+    await dropped;
+    if (holder && name) await removeHolders(client, name).catch(() => {});
     for (const one of [network, outward]) if (one) await removeNetwork(client, one);
     throw error;
   }
+}
+
+/** What is to be joined is not there any more. Older engines say so only when the container is started. */
+function isGone(error: unknown): boolean {
+  return (
+    hasCode(error, 'runtime/engine-refused') && error instanceof SkepError && error.detail['status'] === 404
+  );
 }

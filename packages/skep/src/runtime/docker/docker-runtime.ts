@@ -278,11 +278,11 @@ export class DockerRuntime implements Runtime {
 
   /** A network that was removed behind its back is replaced; an isolated one begins once its gateway listens. */
   async start(name: string): Promise<void> {
-    const isolated = await guard(this.#maker, name);
+    const before = await guard(this.#maker, name);
     try {
-      await startContainer(this.#maker, name, isolated);
+      await startContainer(this.#maker, name, before);
     } catch (error) {
-      if (isolated) await removeGateway(this.#client, name);
+      if (before.isolated) await removeGateway(this.#client, name);
       throw error;
     }
   }
@@ -327,10 +327,9 @@ export class DockerRuntime implements Runtime {
     // What was left of one that is gone is this user's by its own label alone.
     const owner = status === 404 ? this.#environment.owner : undefined;
     await removeGateway(this.#client, name, owner);
-    const had = this.#networks.forget(name);
-    const spare = unnamed.spare ?? had;
     // Its holder may be on a network that names the workload by now.
-    if (spare) await removeSpare(this.#client, spare);
+    if (unnamed.spare) await removeSpare(this.#client, unnamed.spare);
+    await this.#networks.clearBehind(name);
     await removeNetworks(this.#client, name, owner);
     if (unnamed.shared) await removeSharedNetwork(this.#client);
   }

@@ -79,6 +79,17 @@ export function architectureOf(answer: unknown): string | undefined {
   return Architecture ? (ARCHITECTURES[Architecture] ?? Architecture) : undefined;
 }
 
+const runtimeShape = members({ DefaultRuntime: nullish(text) });
+
+/**
+ * True where containers have the kernel's network, so that one can join that of another, by the engine's answer to `GET /info`.
+ * Others than these have one of their own inside.
+ */
+export function sharesNetworks(answer: unknown): boolean {
+  const { DefaultRuntime } = readAnswer(runtimeShape, answer);
+  return ['runc', 'crun', 'io.containerd.runc.v2'].includes(DefaultRuntime ?? '');
+}
+
 /**
  * What is to be told of an image for other processors than the engine's, by the engine's answer to `GET /info`; undefined
  * where both are the same, or the engine does not say.

@@ -30,7 +30,7 @@ export class GivenNetworks {
   place(spec: WorkloadSpec): Place {
     if (!hasOwnNetwork(spec)) return { network: Promise.resolve(undefined) };
     if (spec.isolation !== undefined) return { network: isolate(this.#maker, spec, spec.isolation) };
-    // A network's first container alone could publish ports.
+    // One that joins the network of another container cannot publish ports.
     const joins = spec.ports.length === 0;
     this.#gave = joins ? 'joined' : 'opened';
     const { client, environment } = this.#maker;
@@ -50,22 +50,18 @@ export class GivenNetworks {
 
   /** A workload is there; a command may have made it for this process. */
   see({ name, labels }: Observed): void {
+    if (labels[OWNER_LABEL] !== this.#maker.environment.owner) return;
     if (labels[NETWORK_LABEL] !== undefined && labels[ISOLATION_LABEL] !== 'true') this.#gave ??= 'joined';
     const spare = spareOf(labels);
-    if (spare !== undefined) this.#had.set(name, spare);
+    if (spare === undefined) this.#had.delete(name);
+    else this.#had.set(name, spare);
   }
 
-  /** The one made ahead that a workload was last seen on, which is its caller's to remove from now on. */
-  forget(name: string): string | undefined {
-    const had = this.#had.get(name);
-    this.#had.delete(name);
-    return had;
-  }
-
-  /** Behind a workload that is made in place of one which somebody has removed. What cannot be removed now goes later. */
+  /** Behind a workload that was removed, by whomever: what it had, unless that is used. What cannot be removed now goes later. */
   async clearBehind(name: string): Promise<void> {
-    const left = this.forget(name);
+    const left = this.#had.get(name);
     if (left === undefined) return;
+    this.#had.delete(name);
     const { client, environment } = this.#maker;
     const removing = removeUnused(client, [{ id: left, name: left }]);
     await removing.catch(() => environment.spares?.lookAgain());

@@ -10,6 +10,7 @@ import {
 import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
 import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { isRunning } from '../spares.ts';
 import type { EngineClient, EngineRequest } from './client.ts';
 import { isAuxiliary, MANAGED, NAME_LABEL, OWNER_LABEL } from './labels.ts';
 import { removeContainer } from './containers.ts';
@@ -57,9 +58,12 @@ const partShape = listOf(members({ Id: text, Labels: nullish(recordOf(text)) }))
 
 /**
  * Removes the gateways and networks of this user that belong to no workload: what programs left that were interrupted
- * while they made or removed one, and what was made ahead.
+ * while they made or removed one, and what was made ahead by programs that are gone.
  */
-export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvironment): Promise<void> {
+export async function sweepNetworks(
+  client: EngineClient,
+  { owner, isAlive = () => false }: RuntimeEnvironment,
+): Promise<void> {
   const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
   const find = async (path: string, query: EngineRequest['query'] = {}) =>
     readAnswer(partShape, (await client.ask('list what was made', { path, query, filters })).body).filter(
@@ -73,7 +77,11 @@ export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvi
   for (const { Id } of containers.filter(isLeft))
     await removeContainer(client, Id, `remove container "${Id}"`);
   for (const { Id } of (await find('/networks')).filter(isLeft)) await removeNetwork(client, Id);
-  await removeUnused(client, await sparesOf(client, owner));
+  const spares = await sparesOf(client, owner);
+  await removeUnused(
+    client,
+    spares.filter(({ maker }) => !isRunning(maker, isAlive)),
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { bool, members, nullish, orEmpty, recordOf, text } from '@skep/core/settings/shape.ts';
+import { bool, members, nullish, optional, orEmpty, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { EgressPolicy } from '../../../egress/policy.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
 import type { Connection } from '../container-body.ts';
@@ -14,6 +14,7 @@ import {
   removeNetwork,
   type NetworkMaker,
 } from '../network/workload-networks.ts';
+import type { Before } from '../start-container.ts';
 import type { ObservedNetwork } from '../observed.ts';
 import { readAnswer } from '../read-answer.ts';
 import { isGatewayUp, startGateway, type GatewayNetwork } from './gateway-container.ts';
@@ -82,25 +83,25 @@ async function makeNetworks(maker: NetworkMaker, wish: { readonly name: string; 
 
 const containerShape = members({
   Config: members({ Labels: nullish(recordOf(text)) }),
-  State: members({ Running: bool }),
+  State: members({ Running: bool, Status: optional(text) }),
   NetworkSettings: members({ Networks: orEmpty(recordOf(members({ NetworkID: nullish(text) })), {}) }),
 });
 
 /**
- * Before a workload is started: an isolated one gets a gateway that listens, and networks that are gone once more. True
- * for one that is isolated, and has its gateway now; false for any other, and for none. Fails as `startGateway` does, with
- * `runtime/engine-refused`, and on Podman with `runtime/invalid-workload`.
+ * Before a workload is started: an isolated one gets a gateway that listens, and networks that are gone once more. Fails as
+ * `startGateway` does, with `runtime/engine-refused`, and on Podman with `runtime/invalid-workload`.
  */
-export async function guard(maker: NetworkMaker & GatewayMaker, name: string): Promise<boolean> {
+export async function guard(maker: NetworkMaker & GatewayMaker, name: string): Promise<Before> {
   const { client } = maker;
   const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
-  if (status === 404) return false;
+  if (status === 404) return { isolated: false, again: false };
   const { Config, State, NetworkSettings } = readAnswer(containerShape, body);
   const labels = Config.Labels ?? {};
-  if (!isIsolated(labels)) return false;
+  const before = { isolated: isIsolated(labels), again: State.Status !== 'created' };
+  if (!before.isolated) return before;
   const isolation = readIsolation(labels[ISOLATION_STATE_LABEL] ?? '', name);
   await refusePodman(maker, name);
-  if (State.Running && (await isGatewayUp(client, name))) return true;
+  if (State.Running && (await isGatewayUp(client, name))) return before;
   const wanted = { name, owner: labels[OWNER_LABEL] ?? '', isolation };
   const networks = await networksOf(client, name);
   const inside = networks.filter((one) => one.labels[NETWORK_LABEL] === 'internal');
@@ -121,7 +122,7 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   const others = networks.filter((one) => one.id !== id && one.id !== outward.id);
   for (const one of isThere ? others : others.filter((other) => !inside.includes(other)))
     if (one.labels[OWNER_LABEL] === wanted.owner) await removeNetwork(client, one.id).catch(() => {});
-  return true;
+  return before;
 }
 
 interface Lost {

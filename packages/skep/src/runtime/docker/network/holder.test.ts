@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { STDIO_SPEC } from '../../doubles/stdio-spec.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
 import { Spares } from '../../spares.ts';
+import { isStuck } from '../../stuck.ts';
 import { endpointText } from '../endpoint.ts';
 import { scriptedEngine, type Asked, type Script, type Scripted } from '../engine.fixture.ts';
 
@@ -12,10 +13,16 @@ const refusal = (message: string): Scripted => ({ status: 500, body: { message }
 const on = (...names: readonly string[]): Scripted => ({
   body: { Containers: Object.fromEntries(names.map((Name) => [Name === HOLDER ? 'h1' : Name, { Name }])) },
 });
+const NOT_RUNNING: Scripted = {
+  status: 409,
+  body: { message: 'cannot join network of a non running container: h1' },
+};
 const isHolder = ({ query }: Asked): boolean => query['name']?.startsWith('skep-holder-') === true;
 
 interface Options {
   readonly architecture?: string;
+  /** What its containers run on. */
+  readonly runs?: string;
   /** Whether a holder is ready before the test. */
   readonly ready?: boolean;
 }
@@ -23,7 +30,7 @@ interface Options {
 /** An engine on which the next workload would join a holder. */
 async function engineWith(
   script: Readonly<Record<string, Script>> = {},
-  { architecture = 'x86_64', ready = true }: Options = {},
+  { architecture = 'x86_64', runs = 'runc', ready = true }: Options = {},
 ) {
   const spares = new Spares();
   const engine = await scriptedEngine(
@@ -33,7 +40,9 @@ async function engineWith(
       'POST /containers/h1/start': { status: 204 },
       'GET /networks': { body: [] },
       'GET /networks/n2': on(HOLDER),
-      'GET /info': { body: { ID: 'one', ServerVersion: '1', Architecture: architecture } },
+      'GET /info': {
+        body: { ID: 'one', ServerVersion: '1', Architecture: architecture, DefaultRuntime: runs },
+      },
       'POST /images/create': { body: { status: `sha256:${'0'.repeat(64)}` } },
       [`POST /images/sha256:${'0'.repeat(64)}/tag`]: { status: 201 },
       'DELETE /containers/h1': { status: 204 },
@@ -54,7 +63,8 @@ async function engineWith(
       .slice(before)
       .filter((asked) => asked.what === 'POST /containers/create' && !isHolder(asked))
       .map(({ body }) => (body as { HostConfig: { NetworkMode: string } }).HostConfig.NetworkMode);
-  return { ...engine, failed, spare, spares, modes, since: () => engine.calls().slice(before) };
+  const calls = (): readonly string[] => engine.calls();
+  return { ...engine, failed, spares, modes, calls, since: () => calls().slice(before) };
 }
 
 test('is joined by the next workload, which names its network and connects with none', async () => {
@@ -77,10 +87,16 @@ test('is made from an image that holds one program, which is there once', async 
   expect(again.calls()).not.toContain('POST /images/create');
 });
 
-test.each(['riscv64', ''])('is not made on an engine with processors %j', async (architecture) => {
+test.each<Options>([
+  { architecture: 'riscv64' },
+  { architecture: '' },
+  { runs: 'runsc' },
+  { runs: 'kata-runtime' },
+  { runs: '' },
+])('is not made on an engine that has %j', async (options) => {
   const { runtime, modes, failed, calls } = await engineWith(
     { 'GET /networks/n2': on() },
-    { architecture, ready: false },
+    { ...options, ready: false },
   );
   await vi.waitFor(() => expect(calls()).toContain('GET /info'));
   await runtime.create({ ...SPEC, name: 'a2' });
@@ -122,8 +138,25 @@ test('that is still being made is not waited for, and goes', async () => {
   await vi.waitFor(() => expect(calls()).toContain('DELETE /containers/h1'));
 });
 
+test('that was ended is done without', async () => {
+  const { runtime, modes, since } = await engineWith({ 'GET /networks/n2': on() });
+  await runtime.create({ ...SPEC, name: 'a2' });
+  expect(modes()).toEqual(['n2']);
+  await vi.waitFor(() => expect(since()).toContain('DELETE /containers/h1'));
+});
+
+test('that has name servers which this machine does not ask any more is done without', async () => {
+  const then = vi.spyOn(Date, 'now').mockReturnValue(0);
+  onTestFinished(() => then.mockRestore());
+  const { runtime, modes, since } = await engineWith({}, { ready: false });
+  await vi.waitFor(() => expect(since()).toContain('POST /containers/h1/start'));
+  // What was asked before is answered by then.
+  await runtime.inspect('somebody');
+  await runtime.create({ ...SPEC, name: 'a2' });
+  expect(modes()).toEqual(['n2']);
+});
+
 test.each<[string, Scripted]>([
-  ['was ended', on()],
   ['is not alone', on(HOLDER, 'somebody')],
   ['lost its network', { status: 404 }],
 ])(
@@ -191,20 +224,21 @@ test('of somebody else, which a container names that is none of ours, is neither
   const engine = await scriptedEngine({
     'GET /containers/a1/json': joined({}),
     'POST /containers/a1/stop': { status: 204 },
-    'POST /containers/a1/start': {
-      status: 409,
-      body: { message: 'cannot join network of a non running container: h1' },
-    },
+    'POST /containers/a1/start': NOT_RUNNING,
   });
   await engine.runtime.stop('a1', 0);
   await expect(engine.runtime.start('a1')).rejects.toMatchObject({ code: 'runtime/start-failed' });
   expect(engine.calls().filter((call) => call.includes('h1'))).toEqual([]);
 });
 
+const state = (Running: boolean, StartedAt = '2100-01-01T00:00:00Z'): Scripted => ({
+  body: { State: { Running, StartedAt } },
+});
+
 test('that runs is not what a server failed for', async () => {
   const engine = await scriptedEngine({
     'GET /containers/a1/json': joined(),
-    'POST /containers/h1/start': { status: 304 },
+    'GET /containers/h1/json': state(true),
     'POST /containers/a1/start': { status: 400, body: { message: 'exec: "nope": not found' } },
   });
   await expect(engine.runtime.start('a1')).rejects.toThrow('exec: "nope": not found');
@@ -214,14 +248,81 @@ test('that runs is not what a server failed for', async () => {
 test('that does not start is what the person hears of', async () => {
   const engine = await scriptedEngine({
     'GET /containers/a1/json': joined(),
+    'GET /containers/h1/json': state(false),
     'POST /containers/h1/start': refusal('no space left on device'),
-    'POST /containers/a1/start': {
-      status: 409,
-      body: { message: 'cannot join network of a non running container: h1' },
-    },
   });
   await expect(engine.runtime.start('a1')).rejects.toMatchObject({
     code: 'runtime/start-failed',
     message: 'workload "a1" could not be started: no space left on device',
   });
+});
+
+test('is started before its server, and by nobody else who starts that at the same time', async () => {
+  const script = {
+    'GET /containers/a1/json': joined(),
+    'GET /containers/h1/json': [state(false), state(true)],
+    'POST /containers/h1/start': { status: 204 },
+    'POST /containers/a1/start': { status: 204 },
+  };
+  const engine = await scriptedEngine(script);
+  await engine.runtime.start('a1');
+  const starts = engine.calls().filter((call) => call.endsWith('/start'));
+  expect(starts).toEqual(['POST /containers/h1/start', 'POST /containers/a1/start']);
+  const other = await scriptedEngine({
+    ...script,
+    'GET /containers/h1/json': state(true),
+    'POST /containers/a1/start': [NOT_RUNNING, { status: 204 }],
+  });
+  await other.runtime.start('a1');
+  expect(other.calls()).not.toContain('POST /containers/h1/start');
+});
+
+test('is started anew with a server where this machine asks others for names by now', async () => {
+  const engine = await scriptedEngine({
+    'GET /containers/a1/json': joined(),
+    'GET /containers/h1/json': state(true, '2001-01-01T00:00:00Z'),
+    'POST /containers/h1/stop': { status: 204 },
+    'POST /containers/h1/start': { status: 204 },
+    'POST /containers/a1/start': { status: 204 },
+  });
+  await engine.runtime.start('a1');
+  expect(engine.calls().filter((call) => call.startsWith('POST'))).toEqual([
+    'POST /containers/h1/stop',
+    'POST /containers/h1/start',
+    'POST /containers/a1/start',
+  ]);
+});
+
+test('that somebody has removed is said, and is not taken for one whose network is gone twice', async () => {
+  const gone = (network: string): Scripted => ({
+    status: 404,
+    body: { message: `network ${network} not found` },
+  });
+  const script = {
+    'GET /containers/a1/json': joined(),
+    'GET /containers/h1/json': state(false),
+    'POST /containers/h1/start': [gone('n9'), { status: 204 }],
+    'POST /containers/a1/start': { status: 204 },
+    'GET /networks': { body: [] },
+    'POST /networks/create': made('n10'),
+    'POST /networks/skep-a1/disconnect': {},
+    'POST /networks/n10/connect': {},
+  };
+  // Its network was replaced once already: it is called as others of the workload are.
+  const on = { 'skep-a1': { NetworkID: 'n9' } };
+  const replaced = {
+    State: { Running: false },
+    NetworkSettings: { Networks: on },
+    HostConfig: { NetworkMode: 'n2' },
+  };
+  const Config = { Labels: { 'skep.network': 'skep-spare-random', 'skep.state': 'owner' } };
+  const engine = await scriptedEngine({
+    ...script,
+    'GET /containers/h1/json': { body: { ...replaced, Config } },
+  });
+  await engine.runtime.start('a1');
+  expect(engine.calls()).toContain('POST /networks/n10/connect');
+  const without = await scriptedEngine({ ...script, 'GET /containers/h1/json': { status: 404 } });
+  const failed = await without.runtime.start('a1').catch((error: unknown) => error);
+  expect(isStuck(failed)).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { members, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
+import { bool, members, optional, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import { createHash } from 'node:crypto';
 import type { Pack } from 'tar-stream';
 import { BUILD_LABEL } from '../../../protocol/build-recipe.ts';
@@ -19,6 +19,7 @@ import {
   OWNER_LABEL,
 } from '../labels.ts';
 import { readAnswer } from '../read-answer.ts';
+import { nameServersSince } from './name-servers.ts';
 import { goneNetwork, replaceGoneNetwork } from './replace-gone-network.ts';
 import { SPARE_PREFIX, type NetworkMaker } from './workload-networks.ts';
 import { waitingProgram } from './waiting-program.ts';
@@ -114,7 +115,7 @@ function holderBody({ network, owner, maker }: HolderWish, image: string): objec
       PidsLimit: MAX_PROCESSES,
       Memory: MEMORY_BYTES,
       MemorySwap: MEMORY_BYTES,
-      // It goes on when its workload does.
+      // Skep starts it before its workload.
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none' },
     },
@@ -153,24 +154,36 @@ export async function stopHolder(client: EngineClient, id: string): Promise<void
   await client.ask(`stop container "${id}"`, request, 304, 404);
 }
 
+const stateShape = members({ State: members({ Running: bool, StartedAt: optional(text) }) });
+
 /**
- * For a workload that did not start: true where its holder did not run and does now, on a new network where its own is gone.
- * Fails with `runtime/start-failed`; without any holder that is beyond repetition, because an engine knows it by id.
+ * Before a workload is started that has joined a holder: has that run, since this machine last changed whom it asks for names, on
+ * a new network where its own is gone. True where it was started here. Fails with `runtime/start-failed`; without any
+ * holder that is beyond repetition, because an engine knows it by id.
  */
-export async function wakeHolder(maker: NetworkMaker, workload: string): Promise<boolean> {
+export async function readyHolder(maker: NetworkMaker, workload: string, holder: string): Promise<boolean> {
   const { client } = maker;
-  const holder = await holderOf(client, workload);
-  if (holder === undefined) return false;
+  const path = containerPath(holder, '/json');
+  const { status, body } = await client.ask(`inspect container "${holder}"`, { path }, 404);
+  if (status === 404) throw holderGone(workload);
+  const { Running, StartedAt } = readAnswer(stateShape, body).State;
+  if (Running) {
+    if (Date.parse(StartedAt ?? '') >= nameServersSince(client)) return false;
+    await stopHolder(client, holder);
+  }
   const begin = () => client.call({ method: 'POST', path: containerPath(holder, '/start') });
   let answer = await begin();
   const gone = goneNetwork(answer);
   if (gone !== undefined && (await replaceGoneNetwork(maker, { container: holder, workload }, gone)))
     answer = await begin();
-  if (answer.status === 404)
-    throw new SkepError('runtime/start-failed', {
-      message: `workload "${workload}" could not be started: the container that held its network was removed`,
-      detail: STUCK,
-    });
+  if (answer.status === 404 && goneNetwork(answer) === undefined) throw holderGone(workload);
   if (answer.status >= 400) throw startFailure(workload, answer);
-  return answer.status !== 304;
+  return true;
+}
+
+function holderGone(workload: string): SkepError {
+  return new SkepError('runtime/start-failed', {
+    message: `workload "${workload}" could not be started: the container that held its network was removed`,
+    detail: STUCK,
+  });
 }

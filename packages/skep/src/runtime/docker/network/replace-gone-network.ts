@@ -50,7 +50,8 @@ export async function replaceGoneNetwork(
   const own = labels[NETWORK_LABEL];
   const ours =
     old === SHARED_NETWORK ||
-    (own !== undefined && (old === own || old.startsWith(`${own}-`) || gone === HostConfig?.NetworkMode));
+    [own, `skep-${workload}`].some((name) => name && (old === name || old.startsWith(`${name}-`))) ||
+    (own !== undefined && gone === HostConfig?.NetworkMode);
   if (!ours) return false;
   // Before it is taken off the old one: without a network it would start without one.
   const network = await anOutwardNetwork(maker, workload, labels[OWNER_LABEL] ?? '');

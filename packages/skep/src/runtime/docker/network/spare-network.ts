@@ -3,9 +3,10 @@ import type { Spare, Spares } from '../../spares.ts';
 import type { EngineClient } from '../client.ts';
 import { removeContainer } from '../containers.ts';
 import { endpointText } from '../endpoint.ts';
-import { architectureOf } from '../engine-info.ts';
+import { architectureOf, sharesNetworks } from '../engine-info.ts';
 import { holderName, startHolder } from './holder.ts';
 import { removeUnused, sparesOf } from './left-networks.ts';
+import { nameServersSince } from './name-servers.ts';
 import { makeNetwork, removeNetwork, SPARE_PREFIX, type NetworkMaker } from './workload-networks.ts';
 
 interface SpareMaker extends NetworkMaker {
@@ -29,22 +30,13 @@ export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string
   const { client } = maker;
   if ((await client.about()).podman) return;
   const called = `${SPARE_PREFIX}${maker.randomId().slice(-12)}`;
-  const make = async (maybeLeft: boolean): Promise<Spare> => {
-    const [made, left] = await Promise.allSettled([
-      makeNetwork(maker, { owner, kind: 'outward', ahead: { called, maker: spares.maker } }),
-      maybeLeft ? sparesOf(client, owner) : [],
-    ]);
-    if (made.status === 'rejected') throw made.reason;
-    const { id, name } = made.value;
-    const others = left.status === 'rejected' ? [] : left.value.filter((one) => one.name !== name);
-    const cleaning = removeUnused(
-      client,
-      others.filter((one) => spares.isLeft(one.id ?? '', one.maker)),
-    );
-    // The one that was made is good all the same.
-    await cleaning.catch(() => spares.lookAgain());
-    if (left.status === 'rejected') spares.lookAgain();
-    const more = equip(maker, { network: { id, name }, owner, maker: spares.maker });
+  const make = async (): Promise<Spare> => {
+    const { id, name } = await makeNetwork(maker, {
+      owner,
+      kind: 'outward',
+      ahead: { called, maker: spares.maker },
+    });
+    const more = equip(maker, spares, { network: { id, name }, owner, maker: spares.maker });
     return {
       id,
       name,
@@ -61,11 +53,21 @@ export async function makeSpare(maker: SpareMaker, spares: Spares, owner: string
       },
     };
   };
-  await spares.make(endpointText(client.endpoint), make, called);
+  const key = endpointText(client.endpoint);
+  await spares.make(key, make, called);
+  if (!spares.mayBeLeft(key)) return;
+  try {
+    const left = (await sparesOf(client, owner)).filter(({ id = '', maker: by }) => spares.isLeft(id, by));
+    await removeUnused(client, left);
+  } catch {
+    // The one that was made is good all the same.
+    spares.lookAgain();
+  }
 }
 
 interface Equipment {
   readonly said: () => unknown;
+  /** Undefined also where it has name servers that this machine does not ask any more. */
   readonly holder: () => string | undefined;
   /** Gives the holder up, there or still being made. Idempotent. */
   readonly drop: () => Promise<void>;
@@ -74,31 +76,35 @@ interface Equipment {
 /** What comes to a network once it was made. */
 function equip(
   maker: SpareMaker,
+  spares: Spares,
   wish: Pick<Parameters<typeof startHolder>[1], 'network' | 'owner' | 'maker'>,
 ): Equipment {
   const over = new AbortController();
   const { signal } = over;
   let said: unknown;
   let holder: string | undefined;
+  let since = 0;
   let holding: Promise<void> | undefined;
   const hold = async (architecture: string): Promise<void> => {
     const name = holderName(wish.network.name);
+    since = Date.now();
     holder = await startHolder(maker, { ...wish, name, architecture, signal });
   };
   const begin = async (): Promise<void> => {
     // After the network was made, so that whoever has it is whoever said it.
     said = await maker.describe?.(signal);
     const architecture = said === undefined ? undefined : architectureOf(said);
-    if (maker.holds !== true || architecture === undefined || signal.aborted) return;
+    if (maker.holds !== true || architecture === undefined || !sharesNetworks(said) || signal.aborted) return;
     holding = hold(architecture);
     await holding;
   };
   begin().catch((error: unknown) => {
+    spares.lookAgain();
     if (!signal.aborted) maker.failed?.(error);
   });
   return {
     said: () => said,
-    holder: () => holder,
+    holder: () => (since >= nameServersSince(maker.client) ? holder : undefined),
     async drop() {
       over.abort();
       await holding?.catch(() => {});
@@ -141,6 +147,8 @@ export interface HeldNetwork {
   readonly name: string;
   /** Id of a container that holds it open, to be joined. */
   readonly holder?: string | undefined;
+  /** Settles when a holder that is not joined is gone, if it goes. */
+  readonly dropped?: Promise<void>;
 }
 
 /** The network that this process has made ahead, or is making; `joins` where its holder is wanted, which else is given up. */
@@ -149,33 +157,40 @@ export function takeSpare(client: EngineClient, spares: Spares, joins: boolean):
   const coming = spares.nameOfComing(key);
   const spare = spares.take(key).then(async (one) => {
     if (one === undefined) return undefined;
-    const { id, name, holder } = one;
-    if (coming === undefined && !(await isUsable(one, { client, spares, holder }))) return undefined;
-    if (joins && holder !== undefined) return { id, name, holder };
-    // Nobody waits for it. One that stays is on the workload's network, and goes with that.
-    one.dropHolder?.().catch(() => {});
-    return { id, name };
+    const { id, name } = one;
+    if (coming !== undefined) return { id, name, dropped: drop(one, spares) };
+    const { holder, isFree } = await lookAt(one, client, spares);
+    if (!isFree) return undefined;
+    return joins && holder !== undefined ? { id, name, holder } : { id, name, dropped: drop(one, spares) };
   });
   return { coming, spare };
 }
 
-interface Check {
-  readonly client: EngineClient;
-  readonly spares: Spares;
+/** Nobody waits for it. A holder that stays is on the workload's network, and goes with that. */
+async function drop({ dropHolder }: Spare, spares: Spares): Promise<void> {
+  await dropHolder?.().catch(() => spares.lookAgain());
+}
+
+interface Look {
+  /** False where somebody has removed it, or connected something with it. */
+  readonly isFree: boolean;
+  /** The holder, where that is on it. */
   readonly holder: string | undefined;
 }
 
-/** False where somebody has removed it, or its holder, or connected something with it; then it goes. */
-async function isUsable(spare: Spare, { client, spares, holder }: Check): Promise<boolean> {
-  let usable = false;
+/** What is not free is removed. Fails with `runtime/engine-unreachable`. */
+async function lookAt(spare: Spare, client: EngineClient, spares: Spares): Promise<Look> {
+  const { holder } = spare;
+  let isFree = false;
   try {
     const { status, body } = await client.call({ path: `/networks/${spare.id}` });
     const connected = Object.entries((status === 200 && readAs(networkShape, body)?.Containers) || {});
-    const isAlone = connected.every(([id, { Name }]) => id === holder || Name === holderName(spare.name));
-    usable = status === 200 && isAlone && (holder === undefined || connected.some(([id]) => id === holder));
-    if (!usable) await spare.remove();
+    isFree = status === 200 && connected.every(([, { Name }]) => Name === holderName(spare.name));
+    return { isFree, holder: connected.find(([id]) => id === holder)?.[0] };
   } finally {
-    if (!usable) spares.arrived(spare.id, false);
+    if (!isFree) {
+      spares.arrived(spare.id, false);
+      await spare.remove().catch(() => {});
+    }
   }
-  return usable;
 }
