@@ -34,6 +34,19 @@ const launching = (runtime: Runtime) => ({
   overlays: async () => [],
 });
 
+/** Starts nothing before it has made it anew. */
+class Stuck extends MemoryRuntime {
+  isStuck = false;
+  override async start(name: string) {
+    if (this.isStuck) throw new SkepError('runtime/start-failed', { detail: STUCK });
+    await super.start(name);
+  }
+  override replace(spec: WorkloadSpec) {
+    this.isStuck = false;
+    return super.replace(spec);
+  }
+}
+
 describe('an HTTP server in the network of the machine', () => {
   test('is not started on a port that another program has, which would be taken for it', async () => {
     const runtime = new MemoryRuntime();
@@ -212,22 +225,29 @@ describe('a start of what is there already', () => {
   });
 
   test('makes anew what the runtime cannot start any more, and says what is lost', async () => {
-    class Stuck extends MemoryRuntime {
-      isStuck = false;
-      override async start(name: string) {
-        if (this.isStuck) throw new SkepError('runtime/start-failed', { detail: STUCK });
-        await super.start(name);
-      }
-      override replace(spec: WorkloadSpec) {
-        this.isStuck = false;
-        return super.replace(spec);
-      }
-    }
     const runtime = await stopped(new Stuck());
     runtime.isStuck = true;
     expect(await launch(config, { ...launching(runtime), tell })).toMatchObject({ made: false });
     expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
     expect(warned).toEqual([expect.stringContaining('files that the server had written inside are gone')]);
+  });
+
+  test('makes anew what was made a moment ago and cannot be started, which has lost nothing', async () => {
+    const runtime = new Stuck();
+    runtime.isStuck = true;
+    expect(await launch(config, { ...launching(runtime), tell })).toMatchObject({ made: true });
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
+    expect(warned).toEqual([]);
+  });
+
+  test('leaves that to whoever takes it over', async () => {
+    const runtime = new Stuck();
+    runtime.isStuck = true;
+    const replace = vi.spyOn(runtime, 'replace');
+    await expect(launchAhead(config, launching(runtime))).rejects.toMatchObject({
+      code: 'runtime/start-failed',
+    });
+    expect(replace).not.toHaveBeenCalled();
   });
 
   test('that nobody asked for loses nothing to a new image', async () => {

@@ -1,7 +1,7 @@
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { launch } from './launch.ts';
@@ -30,6 +30,7 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
   const ending = new AbortController();
   const statuses: StatusWord[] = [];
   const again = Promise.withResolvers<void>();
+  const restarted = vi.fn();
   const over = watch(config, {
     runtime,
     owner,
@@ -53,10 +54,20 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
       close: async () => {},
     },
     hostPort: undefined,
+    restarted,
     signal: ending.signal,
   });
-  return { runtime, statuses, again: again.promise, over, end: () => ending.abort() };
+  return { restarted, runtime, statuses, again: again.promise, over, end: () => ending.abort() };
 }
+
+test('what is made ahead hears of a restart, once it has succeeded', async () => {
+  const { runtime, restarted, again, end } = await watched({});
+  runtime.end('a1', 1);
+  await again;
+  await vi.waitFor(() => expect(restarted).toHaveBeenCalledOnce());
+  expect(runtime.startsOf('a1')).toBe(2);
+  end();
+});
 
 test('a proxy that cannot let go of a server that ended does not keep it from being started again', async () => {
   const { runtime, again, over, end } = await watched({
