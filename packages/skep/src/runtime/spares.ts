@@ -39,6 +39,7 @@ export class Spares {
   readonly #out = new Set<string>();
   /** What those will be called that are being made. */
   readonly #coming = new Map<Promise<Spare>, string | undefined>();
+  #whenLeft: () => void = () => {};
   #closed = false;
 
   constructor(of?: SparesOf) {
@@ -85,6 +86,12 @@ export class Spares {
   /** Something may be left that was not removed. */
   lookAgain(): void {
     this.#known.clear();
+    this.#whenLeft();
+  }
+
+  /** Has one be told whenever something may be left, who sees to it that somebody looks. */
+  tellWhenLeft(listener: () => void): void {
+    this.#whenLeft = listener;
   }
 
   /** One that was taken has come to its workload, or else may be left. */

@@ -1,4 +1,5 @@
 import { silentLog } from '@skep/core/log/log.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { beforeEach, expect, test } from 'vitest';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
@@ -93,4 +94,32 @@ test('nothing is made, nor complained of, when the process ends', async () => {
   await settled();
   await ahead.close();
   expect([made, failures]).toEqual([[], []]);
+});
+
+test('what may be left is looked for again, once for all reasons, as long as something is hosted', async () => {
+  const clock = manualClock();
+  const spares = new Spares();
+  const ahead = new MadeAhead({ spares, clock, log: silentLog }, () => isHosting);
+  const on = runtime({ makeSpare: async () => void made.push('spare') });
+  ahead.begin({ runtime: on, reference: 'one' });
+  await settled();
+  expect(made).toEqual(['spare']);
+  spares.lookAgain();
+  spares.lookAgain();
+  clock.pass(14_999);
+  await settled();
+  expect(made).toEqual(['spare']);
+  clock.pass(1);
+  await settled();
+  expect(made).toEqual(['spare', 'spare']);
+  expect(clock.waiting).toBe(0);
+  spares.lookAgain();
+  isHosting = false;
+  clock.pass(60_000);
+  await settled();
+  expect(made).toHaveLength(2);
+  spares.lookAgain();
+  await ahead.close();
+  spares.lookAgain();
+  expect(clock.waiting).toBe(0);
 });

@@ -13,13 +13,13 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import type { Prepared, PrepareRequest } from '../runtime.ts';
 import type { BuildRequest } from './build-request.ts';
 import { buildImage } from './build.ts';
+import { buildIdOf } from './build-id.ts';
 import type { EngineClient } from './client.ts';
 import { parseImageReference } from './image-reference.ts';
 import { findImage, removeImage } from './images.ts';
 import { readLocalContext } from './local-context.ts';
 import type { ObservedImage } from './observed.ts';
 import { findRelease } from './package-release.ts';
-import { buildIdOf } from './build-id.ts';
 
 const SCHEMES: Readonly<Record<PackageSource['ecosystem'], Scheme>> = { npm: NPX, pypi: UVX, go: GO };
 

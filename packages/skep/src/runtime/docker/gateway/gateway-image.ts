@@ -10,13 +10,13 @@ import { GATEWAY_NODE_FLAGS } from '../../../egress/node-flags.ts';
 import { BUILD_LABEL } from '../../../protocol/build-recipe.ts';
 import type { RuntimeEnvironment } from '../../environment.ts';
 import type { Report } from '../../runtime.ts';
+import { buildIdOf } from '../build-id.ts';
 import type { EngineClient } from '../client.ts';
 import { importImage } from '../import-image.ts';
 import { findImage, removeImage } from '../images.ts';
 import { MANAGED, MANAGED_LABEL, OWNER_LABEL } from '../labels.ts';
 import { ensureImage } from '../pull.ts';
 import { readAnswer } from '../read-answer.ts';
-import { buildIdOf } from '../build-id.ts';
 import { nodeFiles, type NodeFile } from './node-files.ts';
 
 /** What a container of a gateway is started with. */
