@@ -329,7 +329,7 @@ export class DockerRuntime implements Runtime {
     await removeGateway(this.#client, name, owner);
     // Its holder may be on a network that names the workload by now.
     if (unnamed.spare) await removeSpare(this.#client, unnamed.spare);
-    await this.#networks.clearBehind(name);
+    await this.#networks.clearBehind(name, unnamed.spare);
     await removeNetworks(this.#client, name, owner);
     if (unnamed.shared) await removeSharedNetwork(this.#client);
   }

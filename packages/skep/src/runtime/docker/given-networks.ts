@@ -57,11 +57,14 @@ export class GivenNetworks {
     else this.#had.set(name, spare);
   }
 
-  /** Behind a workload that was removed, by whomever: what it had, unless that is used. What cannot be removed now goes later. */
-  async clearBehind(name: string): Promise<void> {
+  /**
+   * Behind a workload that was removed, by whomever: what it had, unless that is used, or `removed` already. What cannot be
+   * removed now goes later.
+   */
+  async clearBehind(name: string, removed?: string): Promise<void> {
     const left = this.#had.get(name);
-    if (left === undefined) return;
     this.#had.delete(name);
+    if (left === undefined || left === removed) return;
     const { client, environment } = this.#maker;
     const removing = removeUnused(client, [{ id: left, name: left }]);
     await removing.catch(() => environment.spares?.lookAgain());

@@ -10,5 +10,14 @@ const FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'];
  */
 export function nameServersSince({ endpoint }: Pick<EngineClient, 'endpoint'>): number {
   if (endpoint.kind !== 'unix') return 0;
-  return Math.max(...FILES.map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+  return Math.max(...FILES.map(changedAt));
+}
+
+/** What cannot be looked at may have changed. */
+function changedAt(file: string): number {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  } catch {
+    return Infinity;
+  }
 }
