@@ -35,6 +35,8 @@ export class Spares {
   readonly #ready = new Map<string, Promise<Spare>>();
   /** Keys of which nothing is left that this process knows nothing of. */
   readonly #known = new Set<string>();
+  /** What workloads had when they were last seen, by whatever names both: nothing else knows once somebody has removed one. */
+  readonly had = new Map<string, string>();
   /** Ids of those that are ready, or on their way to a workload. */
   readonly #out = new Set<string>();
   /** What those will be called that are being made. */
@@ -69,8 +71,12 @@ export class Spares {
    * then, as far as it `isLeft`. Whoever asks looks for it; nobody else is told so until there is a reason again.
    */
   mayBeLeft(key: string): boolean {
+    if (this.#closed || this.#known.has(key)) return false;
     // What is being made is known by its id only when it is there.
-    if (this.#closed || this.#known.has(key) || this.#coming.size > 0) return false;
+    if (this.#coming.size > 0) {
+      this.#whenLeft();
+      return false;
+    }
     this.#known.add(key);
     return true;
   }

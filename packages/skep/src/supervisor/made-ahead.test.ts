@@ -113,7 +113,21 @@ test('what may be left is looked for again, once for all reasons, as long as som
   await settled();
   expect(made).toEqual(['spare', 'spare']);
   expect(clock.waiting).toBe(0);
+  // What fails again and again is tried after ever longer.
+  const waits = Array.from({ length: 8 }, () => {
+    spares.lookAgain();
+    const wait = clock.nextIn ?? 0;
+    clock.pass(wait);
+    return wait / 1_000;
+  });
+  expect(waits).toEqual([30, 60, 120, 240, 480, 600, 600, 600]);
+  await settled();
+  made.splice(2);
+  ahead.begin({ runtime: on, reference: 'one' });
+  await settled();
+  made.splice(2);
   spares.lookAgain();
+  expect(clock.nextIn).toBe(15_000);
   isHosting = false;
   clock.pass(60_000);
   await settled();

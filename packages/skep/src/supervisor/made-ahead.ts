@@ -5,8 +5,8 @@ import type { HostDeps } from './host-deps.ts';
 /** After a start, when whoever asked for it has used it for the first time. */
 const AFTER_MS = 100;
 
-/** An engine that was away, or could not remove something, is asked again; each time that costs it some listing. */
-const LOOK_AGAIN_MS = 15_000;
+/** What could not be made, or removed, is tried again: after the first time, and after ever longer, at most the second. */
+const AGAIN_MS = { first: 15_000, longest: 600_000 };
 
 type Deps = Pick<HostDeps, 'spares' | 'clock' | 'log'>;
 
@@ -24,20 +24,22 @@ export class MadeAhead {
   readonly #ending = new AbortController();
   /** The last of each kind of runtime that something was made ahead on. */
   readonly #runtimes = new Map<Runtime['kind'], Runtime>();
-  #look: Timer | undefined;
+  #again: Timer | undefined;
+  #againMs: number = AGAIN_MS.first;
   /** What outlives this process and is being made, by what it is made from. */
   readonly #keeping = new Map<string, Promise<unknown>>();
 
   constructor(deps: Deps, isHosting: () => boolean) {
     this.#deps = deps;
     this.#isHosting = isHosting;
-    deps.spares?.tellWhenLeft(() => this.#lookLater());
+    deps.spares?.tellWhenLeft(() => this.#tryAgain());
   }
 
   /** Begins to make it, behind a start. */
   begin(started: Started): void {
     if (!this.#deps.spares) return;
     this.#runtimes.set(started.runtime.kind, started.runtime);
+    this.#againMs = AGAIN_MS.first;
     void this.#make(started);
   }
 
@@ -59,13 +61,14 @@ export class MadeAhead {
     await this.#tried(() => runtime.makeSpare?.((error) => this.#note(error)));
   }
 
-  /** What is left of networks that were being made, or removed, is looked for where one is made. */
-  #lookLater(): void {
-    if (this.#ending.signal.aborted) return;
-    this.#look ??= this.#deps.clock.after(LOOK_AGAIN_MS, () => {
-      this.#look = undefined;
+  /** Where something is made, what is left of earlier attempts is looked for. */
+  #tryAgain(): void {
+    if (this.#ending.signal.aborted || this.#again !== undefined) return;
+    this.#again = this.#deps.clock.after(this.#againMs, () => {
+      this.#again = undefined;
       for (const runtime of this.#runtimes.values()) void this.#makeSpare(runtime);
     });
+    this.#againMs = Math.min(this.#againMs * 2, AGAIN_MS.longest);
   }
 
   async #tried(make: () => Promise<void> | undefined): Promise<void> {
@@ -96,7 +99,7 @@ export class MadeAhead {
   /** Nothing more is begun. */
   end(): void {
     this.#ending.abort();
-    this.#look?.cancel();
+    this.#again?.cancel();
   }
 
   /** Removes what is for this process alone. Fails as `remove` of a `Spare` does. */

@@ -330,6 +330,7 @@ export class DockerRuntime implements Runtime {
     // Its holder may be on a network that names the workload by now.
     if (unnamed.spare) await removeSpare(this.#client, unnamed.spare);
     await this.#networks.clearBehind(name, unnamed.spare);
+    if (status === 404) this.#environment.spares?.lookAgain();
     await removeNetworks(this.#client, name, owner);
     if (unnamed.shared) await removeSharedNetwork(this.#client);
   }

@@ -1,6 +1,7 @@
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { hasOwnNetwork, type Connection } from './container-body.ts';
 import type { Place } from './create-workload.ts';
+import { endpointText } from './endpoint.ts';
 import type { GatewayMaker } from './gateway/gateway-image.ts';
 import { isolate } from './gateway/isolated-workload.ts';
 import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from './labels.ts';
@@ -16,14 +17,15 @@ type Describe = (signal: AbortSignal) => Promise<unknown>;
 export class GivenNetworks {
   readonly #maker: NetworkMaker & GatewayMaker;
   readonly #describe: Describe;
-  /** The last workload with a network of its own, such as the next one may have, opened that itself or joined it. */
+  /** How the last workload with a network of its own came to that, as the next one may; of one that was only seen it is a guess. */
   #gave: 'opened' | 'joined' | undefined;
-  /** Those made ahead, by the workloads that were seen on them: nothing else knows when somebody has removed one. */
-  readonly #had = new Map<string, string>();
+  /** Those made ahead, by the workloads that were seen on them. */
+  readonly #had: Map<string, string>;
 
   constructor(maker: NetworkMaker & GatewayMaker, describe: Describe) {
     this.#maker = maker;
     this.#describe = describe;
+    this.#had = maker.environment.spares?.had ?? new Map();
   }
 
   /** Where a workload that is to be made gets its network. */
@@ -53,8 +55,12 @@ export class GivenNetworks {
     if (labels[OWNER_LABEL] !== this.#maker.environment.owner) return;
     if (labels[NETWORK_LABEL] !== undefined && labels[ISOLATION_LABEL] !== 'true') this.#gave ??= 'joined';
     const spare = spareOf(labels);
-    if (spare === undefined) this.#had.delete(name);
-    else this.#had.set(name, spare);
+    if (spare === undefined) this.#had.delete(this.#key(name));
+    else this.#had.set(this.#key(name), spare);
+  }
+
+  #key(workload: string): string {
+    return `${endpointText(this.#maker.client.endpoint)} ${workload}`;
   }
 
   /**
@@ -62,8 +68,8 @@ export class GivenNetworks {
    * removed now goes later.
    */
   async clearBehind(name: string, removed?: string): Promise<void> {
-    const left = this.#had.get(name);
-    this.#had.delete(name);
+    const left = this.#had.get(this.#key(name));
+    this.#had.delete(this.#key(name));
     if (left === undefined || left === removed) return;
     const { client, environment } = this.#maker;
     const removing = removeUnused(client, [{ id: left, name: left }]);

@@ -7,7 +7,7 @@ export const OWNER_LABEL = 'skep.state';
 export const VOLUME_LABEL = 'skep.volume';
 /** Of a network: `outward` or `internal`. Of a container: the name of the network that was made for it. */
 export const NETWORK_LABEL = 'skep.network';
-/** Of a network that was made ahead of a workload: the process that may hand it out; see `Spares`. */
+/** Of a network that was made ahead of a workload, and of its holder: the process that may hand it out; see `Spares`. */
 export const MAKER_LABEL = 'skep.maker';
 /** `true` for containers that are part of a workload and none themselves. */
 export const AUXILIARY_LABEL = 'skep.auxiliary-workload';

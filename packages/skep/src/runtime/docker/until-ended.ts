@@ -4,7 +4,7 @@ import type { EngineClient } from './client.ts';
 import { containerPath } from './containers.ts';
 import { gatewayIds } from './gateway/gateway-container.ts';
 import { isIsolated } from './gateway/isolation.ts';
-import { holderOf, spareOf } from './network/holder.ts';
+import { heldSince, holderOf, spareOf } from './network/holder.ts';
 import { readAnswer } from './read-answer.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 
@@ -17,9 +17,10 @@ const waitShape = members({ StatusCode: wholeNumber() });
  */
 export async function untilEnded(
   client: EngineClient,
-  { name, state, exitCode, labels }: Observed,
+  observed: Observed,
   given: AbortSignal,
 ): Promise<number> {
+  const { name, state, exitCode } = observed;
   if (exitCode !== undefined) return exitCode;
   const enough = new AbortController();
   const signal = AbortSignal.any([given, enough.signal]);
@@ -29,7 +30,7 @@ export async function untilEnded(
   // Which of both fails first says the same.
   ended.catch(() => {});
   try {
-    const needed = await neededBy(client, name, labels);
+    const needed = await neededBy(client, observed);
     if (needed === undefined) return await ended;
     const first = await Promise.race([ended, untilNoneRuns(client, needed, signal)]);
     if (first !== undefined) return first;
@@ -61,13 +62,14 @@ async function exitOf(
 /** Ids of the containers that have the way out of a workload; undefined for one that has its own. */
 async function neededBy(
   client: EngineClient,
-  name: string,
-  labels: Observed['labels'],
+  { name, labels, startedAt }: Observed,
 ): Promise<readonly string[] | undefined> {
   if (isIsolated(labels)) return gatewayIds(client, name);
-  if (spareOf(labels) === undefined) return undefined;
-  const holder = await holderOf(client, name);
-  return holder === undefined ? undefined : [holder];
+  const holder = spareOf(labels) && (await holderOf(client, name));
+  if (!holder) return undefined;
+  const since = await heldSince(client, holder);
+  // One that was started after its server holds another network than that is in.
+  return since === undefined || (startedAt !== undefined && since > startedAt.getTime()) ? [] : [holder];
 }
 
 async function untilNoneRuns(

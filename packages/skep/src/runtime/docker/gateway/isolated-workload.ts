@@ -97,7 +97,7 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   if (status === 404) return { isolated: false, again: false };
   const { Config, State, NetworkSettings } = readAnswer(containerShape, body);
   const labels = Config.Labels ?? {};
-  const before = { isolated: isIsolated(labels), again: State.Status !== 'created' };
+  const before = { isolated: isIsolated(labels), again: !State.Running && State.Status !== 'created' };
   if (!before.isolated) return before;
   const isolation = readIsolation(labels[ISOLATION_STATE_LABEL] ?? '', name);
   await refusePodman(maker, name);

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { STDIO_SPEC } from '../../doubles/stdio-spec.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
 import { Spares } from '../../spares.ts';
@@ -17,6 +17,7 @@ const NOT_RUNNING: Scripted = {
   status: 409,
   body: { message: 'cannot join network of a non running container: h1' },
 };
+const RUNS = { Status: 'running', Running: true, ExitCode: 0, StartedAt: '2026-01-01T00:00:01Z' };
 const isHolder = ({ query }: Asked): boolean => query['name']?.startsWith('skep-holder-') === true;
 
 interface Options {
@@ -209,11 +210,14 @@ test('is made no more once a workload has published a port, and is given up for 
   expect(calls().filter((call) => call === 'POST /containers/h1/start')).toHaveLength(holders);
 });
 
-const joined = (labels: object = { 'skep.network': 'skep-spare-random' }): Scripted => ({
+const joined = (
+  labels: object = { 'skep.network': 'skep-spare-random' },
+  State: object = { Status: 'exited', Running: false, ExitCode: 0 },
+): Scripted => ({
   body: {
     Name: '/a1',
     Created: '2026-01-01T00:00:00Z',
-    State: { Status: 'running', Running: true, ExitCode: 0 },
+    State,
     Config: { Image: 'image:1', Labels: labels },
     HostConfig: { NetworkMode: 'container:h1' },
     NetworkSettings: { Networks: {} },
@@ -232,7 +236,7 @@ test('of somebody else, which a container names that is none of ours, is neither
 });
 
 const state = (Running: boolean, StartedAt = '2100-01-01T00:00:00Z'): Scripted => ({
-  body: { State: { Running, StartedAt } },
+  body: { State: { Running, StartedAt }, NetworkSettings: { Networks: { 'skep-spare-random': {} } } },
 });
 
 test('that runs is not what a server failed for', async () => {
@@ -325,4 +329,72 @@ test('that somebody has removed is said, and is not taken for one whose network 
   const without = await scriptedEngine({ ...script, 'GET /containers/h1/json': { status: 404 } });
   const failed = await without.runtime.start('a1').catch((error: unknown) => error);
   expect(isStuck(failed)).toBe(true);
+});
+
+test('that is on no network any more is as good as gone', async () => {
+  const engine = await scriptedEngine({
+    'GET /containers/a1/json': joined(),
+    'GET /containers/h1/json': { body: { State: { Running: false }, NetworkSettings: { Networks: {} } } },
+  });
+  const failed = await engine.runtime.start('a1').catch((error: unknown) => error);
+  expect(failed).toMatchObject({ message: expect.stringContaining('was taken off that') });
+  expect(isStuck(failed)).toBe(true);
+});
+
+test('is not started anew under a server that runs', async () => {
+  const engine = await scriptedEngine({
+    'GET /containers/a1/json': joined(undefined, RUNS),
+    'POST /containers/a1/start': { status: 304 },
+  });
+  await engine.runtime.start('a1');
+  expect(engine.calls().filter((call) => call.startsWith('POST'))).toEqual(['POST /containers/a1/start']);
+});
+
+describe('a server', () => {
+  const waiting = async (holder: Scripted, ends: () => Promise<Scripted> = () => new Promise(() => {})) => {
+    let end: (answer: Scripted) => void = () => {};
+    const engine = await scriptedEngine({
+      'GET /containers/a1/json': joined(undefined, RUNS),
+      'GET /containers/h1/json': holder,
+      'POST /containers/h1/wait': ends,
+      'POST /containers/a1/wait': () => new Promise<Scripted>((resolve) => (end = resolve)),
+      'POST /containers/a1/stop': () => {
+        end({ body: { StatusCode: 137 } });
+        return { status: 204 };
+      },
+    });
+    onTestFinished(() => end({ body: { StatusCode: 0 } }));
+    const leaving = new AbortController();
+    const ended = engine.runtime.wait('a1', leaving.signal);
+    return { ...engine, ended, leave: () => leaving.abort() };
+  };
+  const stops = (asked: readonly Asked[]): number =>
+    asked.filter(({ what }) => what === 'POST /containers/a1/stop').length;
+
+  test.each<[string, Scripted]>([
+    ['does not run', state(false)],
+    ['is gone', { status: 404 }],
+    ['was started after it, and so holds another network', state(true, '2026-01-01T00:00:02Z')],
+  ])('is ended whose holder %s', async (_, holder) => {
+    const { ended, asked } = await waiting(holder);
+    expect(await ended).toBe(137);
+    expect(stops(asked)).toBe(1);
+  });
+
+  test('is ended when its holder ends', async () => {
+    const { promise, resolve } = Promise.withResolvers<Scripted>();
+    const { ended, asked } = await waiting(state(true, '2026-01-01T00:00:00Z'), () => promise);
+    await vi.waitFor(() => expect(asked.map(({ what }) => what)).toContain('POST /containers/h1/wait'));
+    expect(stops(asked)).toBe(0);
+    resolve({ body: { StatusCode: 137 } });
+    expect(await ended).toBe(137);
+  });
+
+  test('is left alone as long as its holder runs', async () => {
+    const { ended, asked, leave } = await waiting(state(true, '2026-01-01T00:00:00Z'));
+    await vi.waitFor(() => expect(asked.map(({ what }) => what)).toContain('POST /containers/h1/wait'));
+    leave();
+    await expect(ended).rejects.toMatchObject({ code: 'runtime/aborted' });
+    expect(stops(asked)).toBe(0);
+  });
 });

@@ -1,5 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { bool, members, optional, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
+import {
+  anything,
+  bool,
+  members,
+  optional,
+  orEmpty,
+  readAs,
+  recordOf,
+  text,
+} from '@skep/core/settings/shape.ts';
 import { createHash } from 'node:crypto';
 import type { Pack } from 'tar-stream';
 import { BUILD_LABEL } from '../../../protocol/build-recipe.ts';
@@ -154,36 +163,59 @@ export async function stopHolder(client: EngineClient, id: string): Promise<void
   await client.ask(`stop container "${id}"`, request, 304, 404);
 }
 
-const stateShape = members({ State: members({ Running: bool, StartedAt: optional(text) }) });
+const stateShape = members({
+  State: members({ Running: bool, StartedAt: optional(text) }),
+  NetworkSettings: orEmpty(members({ Networks: orEmpty(recordOf(anything), {}) }), { Networks: {} }),
+});
+
+/** Undefined where it is gone. */
+async function stateOf(client: EngineClient, holder: string) {
+  const request = { path: containerPath(holder, '/json') };
+  const { status, body } = await client.ask(`inspect container "${holder}"`, request, 404);
+  if (status === 404) return undefined;
+  const { State, NetworkSettings } = readAnswer(stateShape, body);
+  return {
+    runs: State.Running,
+    since: Date.parse(State.StartedAt ?? ''),
+    isConnected: Object.keys(NetworkSettings.Networks).length > 0,
+  };
+}
+
+/** When a holder was last started, in milliseconds since 1970; undefined where it does not run, or is gone. */
+export async function heldSince(client: EngineClient, holder: string): Promise<number | undefined> {
+  const state = await stateOf(client, holder);
+  return state?.runs ? state.since : undefined;
+}
 
 /**
  * Before a workload is started that has joined a holder: has that run, since this machine last changed whom it asks for names, on
  * a new network where its own is gone. True where it was started here. Fails with `runtime/start-failed`; without any
- * holder that is beyond repetition, because an engine knows it by id.
+ * holder, or any network of it, that is beyond repetition, because an engine knows it by id.
  */
 export async function readyHolder(maker: NetworkMaker, workload: string, holder: string): Promise<boolean> {
   const { client } = maker;
-  const path = containerPath(holder, '/json');
-  const { status, body } = await client.ask(`inspect container "${holder}"`, { path }, 404);
-  if (status === 404) throw holderGone(workload);
-  const { Running, StartedAt } = readAnswer(stateShape, body).State;
-  if (Running) {
-    if (Date.parse(StartedAt ?? '') >= nameServersSince(client)) return false;
+  const state = await stateOf(client, holder);
+  if (state === undefined) throw lost(workload, 'was removed');
+  if (state.runs) {
+    if (state.since >= nameServersSince(client)) return false;
     await stopHolder(client, holder);
-  }
+  } else if (!state.isConnected) throw lost(workload, 'was taken off that');
   const begin = () => client.call({ method: 'POST', path: containerPath(holder, '/start') });
   let answer = await begin();
   const gone = goneNetwork(answer);
-  if (gone !== undefined && (await replaceGoneNetwork(maker, { container: holder, workload }, gone)))
+  if (gone !== undefined) {
+    if (!(await replaceGoneNetwork(maker, { container: holder, workload }, gone)))
+      throw lost(workload, 'was taken off that');
     answer = await begin();
-  if (answer.status === 404 && goneNetwork(answer) === undefined) throw holderGone(workload);
+  }
+  if (answer.status === 404 && gone === undefined) throw lost(workload, 'was removed');
   if (answer.status >= 400) throw startFailure(workload, answer);
   return true;
 }
 
-function holderGone(workload: string): SkepError {
+function lost(workload: string, how: string): SkepError {
   return new SkepError('runtime/start-failed', {
-    message: `workload "${workload}" could not be started: the container that held its network was removed`,
+    message: `workload "${workload}" could not be started: the container that held its network ${how}`,
     detail: STUCK,
   });
 }

@@ -85,16 +85,20 @@ export async function sparesOf(client: EngineClient, owner: string): Promise<rea
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Removes those that no container uses, with their holders. Idempotent. */
+/** Removes those that no container uses, with their holders; fails as the first does that cannot be removed. Idempotent. */
 export async function removeUnused(
   client: EngineClient,
   found: readonly Pick<Found, 'id' | 'name'>[],
 ): Promise<void> {
-  for (const one of found) {
-    if (await isUsed(client, one)) continue;
-    await removeHolders(client, one.name);
-    if (one.id !== undefined) await removeNetwork(client, one.id);
-  }
+  const failures: unknown[] = [];
+  for (const one of found) await removeIfUnused(client, one).catch((error) => void failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
+
+async function removeIfUnused(client: EngineClient, one: Pick<Found, 'id' | 'name'>): Promise<void> {
+  if (await isUsed(client, one)) return;
+  await removeHolders(client, one.name);
+  if (one.id !== undefined) await removeNetwork(client, one.id);
 }
 
 /** True where a container, running or not, that is no holder is on it or joins its holder. */

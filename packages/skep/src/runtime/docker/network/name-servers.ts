@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import type { EngineClient } from '../client.ts';
 
 /** What an engine reads when a container opens a network; the second in place of one that names systemd-resolved alone. */
@@ -13,10 +13,11 @@ export function nameServersSince({ endpoint }: Pick<EngineClient, 'endpoint'>): 
   return Math.max(...FILES.map(changedAt));
 }
 
-/** What cannot be looked at may have changed. */
+/** A link may lead elsewhere by now, and another file may be older. What cannot be looked at may have changed. */
 function changedAt(file: string): number {
   try {
-    return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    const seen = [lstatSync, statSync].map((look) => look(file, { throwIfNoEntry: false }));
+    return Math.max(...seen.flatMap((one) => (one ? [one.mtimeMs, one.ctimeMs] : [0])));
   } catch {
     return Infinity;
   }

@@ -99,7 +99,7 @@ function equip(
     await holding;
   };
   begin().catch((error: unknown) => {
-    spares.lookAgain();
+    if (holding !== undefined) spares.lookAgain();
     if (!signal.aborted) maker.failed?.(error);
   });
   return {
