@@ -95,10 +95,9 @@ export async function openWebhook(settings: WebhookSettings, services: WebhookSe
 
 async function identityOf({ certPath, keyPath }: WebhookSettings): Promise<ClientIdentity | undefined> {
   if (certPath === undefined || keyPath === undefined) return undefined;
-  const [cert, key] = await Promise.all([
-    readText(certPath, { maxBytes: MAX_FILE_BYTES, what: 'client certificate' }),
-    readText(keyPath, { maxBytes: MAX_FILE_BYTES, what: 'client key' }),
-  ]);
+  // One after the other, so that of two that are missing the same one is named each time.
+  const cert = await readText(certPath, { maxBytes: MAX_FILE_BYTES, what: 'client certificate' });
+  const key = await readText(keyPath, { maxBytes: MAX_FILE_BYTES, what: 'client key' });
   return { cert, key };
 }
 
