@@ -15,6 +15,7 @@ import { stdioContract } from '@skep/cli/runtime/contract/stdio.ts';
 import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
 import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import { makeSpare } from '@skep/cli/runtime/docker/network/spare-network.ts';
+import { STDIO_SPEC } from '@skep/cli/runtime/doubles/stdio-spec.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { Spares } from '@skep/cli/runtime/spares.ts';
 import { isStuck } from '@skep/cli/runtime/stuck.ts';
@@ -162,19 +163,7 @@ describe.skipIf(!privateThere.available)(title('what holds the network of a cont
   ): Promise<{ name: string; holder: string; spec: WorkloadSpec }> {
     const name = `held-${randomBytes(4).toString('hex')}`;
     names.push(name);
-    const spec: WorkloadSpec = {
-      name,
-      reference,
-      args: [],
-      env: {},
-      labels: { 'skep.state': TEST_TOKEN },
-      stdio: true,
-      mounts: [],
-      network: 'bridge',
-      ports: [],
-      privileged: false,
-      ...more,
-    };
+    const spec = { ...STDIO_SPEC, name, reference, labels: { 'skep.state': TEST_TOKEN }, ...more };
     await ahead.make();
     const holder = (await ahead.spares.peek(`unix://${own.socket}`))?.holder ?? '';
     await ahead.runtime.create(spec);

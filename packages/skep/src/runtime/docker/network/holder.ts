@@ -41,8 +41,6 @@ import { waitingProgram } from './waiting-program.ts';
 export interface HolderWish {
   /** Of the network that it is on. */
   readonly network: { readonly id: string; readonly name: string };
-  /** See `holderName`. */
-  readonly name: string;
   readonly owner: string;
   /** Who made the network; see `Spares`. */
   readonly maker: string;
@@ -72,7 +70,7 @@ export async function startHolder(
   { client, randomId }: Pick<NetworkMaker, 'client' | 'randomId'>,
   wish: HolderWish,
 ): Promise<string | undefined> {
-  const { owner, architecture, signal, name } = wish;
+  const { owner, architecture, signal, network } = wish;
   const program = waitingProgram(architecture);
   if (program === undefined) return undefined;
   const reference = `${REPOSITORY}:${createHash('sha256').update(program).digest('hex').slice(0, 16)}`;
@@ -85,6 +83,7 @@ export async function startHolder(
     await importImage(client, { reference, labels, what: 'what holds networks', content });
   }
   signal.throwIfAborted();
+  const name = holderName(network.name);
   const request = { method: 'POST', path: '/containers/create', query: { name } } as const;
   const made = await client.call({ ...request, body: holderBody(wish, reference) });
   if (made.status !== 201) throw refused(`create container "${name}"`, made);

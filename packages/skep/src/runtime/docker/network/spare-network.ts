@@ -1,10 +1,11 @@
 import { members, optional, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { Spare, Spares } from '../../spares.ts';
 import type { EngineClient } from '../client.ts';
+import type { Connection } from '../container-body.ts';
 import { removeContainer } from '../containers.ts';
 import { endpointText } from '../endpoint.ts';
 import { architectureOf, sharesNetworks } from '../engine-info.ts';
-import { holderName, startHolder } from './holder.ts';
+import { holderName, startHolder, type HolderWish } from './holder.ts';
 import { removeUnused, sparesOf } from './left-networks.ts';
 import { nameServersSince } from './name-servers.ts';
 import { makeNetwork, removeNetwork, SPARE_PREFIX, type NetworkMaker } from './workload-networks.ts';
@@ -77,7 +78,7 @@ interface Equipment {
 function equip(
   maker: SpareMaker,
   spares: Spares,
-  wish: Pick<Parameters<typeof startHolder>[1], 'network' | 'owner' | 'maker'>,
+  wish: Omit<HolderWish, 'architecture' | 'signal'>,
 ): Equipment {
   const over = new AbortController();
   const { signal } = over;
@@ -86,9 +87,8 @@ function equip(
   let since = 0;
   let holding: Promise<void> | undefined;
   const hold = async (architecture: string): Promise<void> => {
-    const name = holderName(wish.network.name);
     since = Date.now();
-    holder = await startHolder(maker, { ...wish, name, architecture, signal });
+    holder = await startHolder(maker, { ...wish, architecture, signal });
   };
   const begin = async (): Promise<void> => {
     // After the network was made, so that whoever has it is whoever said it.
@@ -139,16 +139,7 @@ export interface TakenSpare {
   /** What it will be called, where it is still being made. */
   readonly coming: string | undefined;
   /** Undefined where it cannot be used. */
-  readonly spare: Promise<HeldNetwork | undefined>;
-}
-
-export interface HeldNetwork {
-  readonly id: string;
-  readonly name: string;
-  /** Id of a container that holds it open, to be joined. */
-  readonly holder?: string | undefined;
-  /** Settles when a holder that is not joined is gone, if it goes. */
-  readonly dropped?: Promise<void>;
+  readonly spare: Promise<Connection | undefined>;
 }
 
 /** The network that this process has made ahead, or is making; `joins` where its holder is wanted, which else is given up. */
