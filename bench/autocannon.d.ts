@@ -39,6 +39,8 @@ declare module 'autocannon' {
       event: 'response',
       listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
     ): void;
+    /** Before its time; resolves with what was measured until then. */
+    stop(): void;
   }
 
   export default function autocannon(options: Options): Run;

@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
@@ -16,12 +17,13 @@ describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres),
   let relay: NoticeRelay;
   let folder: RegistryFolder;
   let registry: Running;
+  let database: string;
 
   beforeAll(async () => {
     cluster = await Cluster.start({ bin: (await npmPostgres()) ?? '' });
     relay = await noticeRelay(cluster.port);
     folder = await RegistryFolder.create();
-    const database = await cluster.createDatabase();
+    database = await cluster.createDatabase();
     const config = {
       sources: [{ name: 'internal', managed: {} }],
       registries: [{ name: 'team', sources: ['internal'] }],
@@ -89,5 +91,28 @@ describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres),
     expect(servers).toHaveLength(PUBLISHES + 1);
     const latest = servers.filter((item) => JSON.stringify(item._meta).includes('"isLatest":true'));
     expect(latest.map((item) => item.server)).toMatchObject([{ version: `1.${PUBLISHES}.0` }]);
+  });
+
+  test('keeps nobody from reading while the database does not get to it', async () => {
+    const other = new Client({ host: '127.0.0.1', port: cluster.port, user: 'postgres', database });
+    await other.connect();
+    try {
+      await other.query('begin');
+      await other.query('select from store_state for update');
+      let isAnswered = false;
+      const body = { ...server, name: 'io.c/held', version: '1.0.0' };
+      const held = publish('/team/v0.1/publish', body).then(() => (isAnswered = true));
+      const waiting = `select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`;
+      await expect.poll(async () => (await other.query<{ n: number }>(waiting)).rows[0]?.n).toBe(1);
+      for (let index = 0; index < PUBLISHES; index += 1) {
+        const lists = [1, 2, 3].map((limit) => fetch(`${registry.open}/team/v0.1/servers?limit=${limit}`));
+        expect((await Promise.all(lists)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      }
+      expect(isAnswered).toBe(false);
+      await other.query('rollback');
+      await held;
+    } finally {
+      await other.end();
+    }
   });
 });

@@ -27,7 +27,7 @@ export function parseAddress(text: string, setting: string): ListenAddress {
 }
 
 /** Whether only this machine reaches it. */
-export const isOnLoopback = ({ host }: ListenAddress): boolean =>
+export const isOnLoopback = ({ host }: Pick<ListenAddress, 'host'>): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 /** Two listeners cannot share one address; port 0 never collides. */

@@ -51,6 +51,23 @@ describe('ChangeFeed', () => {
     release();
   });
 
+  test('says since when commits of this process have been under way', () => {
+    const { clock, feed } = opened();
+    expect(feed.heldSince).toBeUndefined();
+    const began = clock.elapsed();
+    const first = feed.hold();
+    clock.pass(2);
+    const second = feed.hold();
+    first();
+    first();
+    expect(feed.heldSince).toBe(began);
+    second();
+    expect(feed.heldSince).toBeUndefined();
+    clock.pass(1);
+    feed.hold();
+    expect(feed.heldSince).toBe(began + 3);
+  });
+
   test('goes on, and logs it, when who listens cannot prepare', async () => {
     const warned: unknown[] = [];
     const { feed } = opened({ ...silentLog, warn: (facts: unknown) => void warned.push(facts) });

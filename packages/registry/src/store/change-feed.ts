@@ -25,6 +25,7 @@ export class ChangeFeed {
   readonly #listeners = new Map<ChangeListener, PrepareForChange | undefined>();
   /** Commits of this process that are under way, and the newest notice that waits for them. */
   #holds = 0;
+  #heldSince: number | undefined;
   #heard: Revision = 0;
   #newest: Revision = 0;
   #failing = false;
@@ -38,6 +39,11 @@ export class ChangeFeed {
   /** The newest commit that anybody has told of, also while telling it waits. */
   get newest(): Revision {
     return Math.max(this.#newest, this.#heard);
+  }
+
+  /** Since when a commit of this process, or one after the other, has been under way, as the clock has elapsed. */
+  get heldSince(): number | undefined {
+    return this.#heldSince;
   }
 
   subscribe(listener: ChangeListener, prepare?: PrepareForChange): () => void {
@@ -59,6 +65,7 @@ export class ChangeFeed {
    */
   hold(written?: WrittenEntries): () => void {
     this.#holds += 1;
+    this.#heldSince ??= this.#options.clock.elapsed();
     let isHeld = true;
     const sent = setImmediate(() => {
       if (written !== undefined) this.#prepare(written);
@@ -68,7 +75,9 @@ export class ChangeFeed {
       isHeld = false;
       clearImmediate(sent);
       this.#holds -= 1;
-      if (this.#holds === 0) this.told(this.#heard);
+      if (this.#holds > 0) return;
+      this.#heldSince = undefined;
+      this.told(this.#heard);
     };
   }
 

@@ -23,6 +23,11 @@ export type StorePlace =
 export interface OpenedStore extends Store {
   /** Of a store that keeps connections to a database. */
   pool?(): PoolState;
+  /**
+   * Since when a database that is a process of its own has been working on a commit of this one, as the clock has elapsed;
+   * undefined while it does not.
+   */
+  committingSince?(): number | undefined;
   /** Of a store that no other machine uses: a process that begins to serve need not wait for those of one that died. */
   forgetLeases?(): Promise<void>;
   /** Closes, and removes what this opening has made as far as that is a file: for a start that failed. */

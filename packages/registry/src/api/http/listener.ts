@@ -5,11 +5,12 @@ import { AnswersInFlight } from './answers-in-flight.ts';
 import { BrokenRequests } from './broken-request.ts';
 import { variesBy } from './cors.ts';
 import { observeRequests, accessLog, type RequestObserver, type RequestLog } from './observe-requests.ts';
+import { readsBesideChanges, type CommitUnderWay } from './reads-beside-changes.ts';
 import { ApiRequest } from './request.ts';
 import { answerSender, EncodedAnswers } from './send.ts';
 import { DEFAULT_REQUEST_MS, steps, stepRunner, type StepOptions } from './steps.ts';
 
-export interface ListenerOptions extends StepOptions {
+export interface ListenerOptions extends StepOptions, CommitUnderWay {
   readonly log: Log;
   readonly requestLog: RequestLog;
   /** Who else is told of requests: the audit log, metrics, traces. */
@@ -30,15 +31,12 @@ export function createListener(options: ListenerOptions): Server {
   const { randomId, requestMs = DEFAULT_REQUEST_MS } = options;
   const broken = new BrokenRequests();
   const take = taker(options);
-  const handle = readsPerTurn(
-    (raw, response) => {
-      const request = new ApiRequest(raw, response, saneId(raw.headers['x-request-id']) ?? randomId());
-      // A connection that a stopping server answers on is not used again.
-      if (!server.listening) request.added.push('connection', 'close');
-      take(request);
-    },
-    () => performance.now(),
-  );
+  const handle = readsBesideChanges((raw, response) => {
+    const request = new ApiRequest(raw, response, saneId(raw.headers['x-request-id']) ?? randomId());
+    // A connection that a stopping server answers on is not used again.
+    if (!server.listening) request.added.push('connection', 'close');
+    take(request);
+  }, options);
   const server = createServer(
     connectionLimits(requestMs),
     (raw: IncomingMessage, response: ServerResponse) => {
@@ -85,58 +83,4 @@ function connectionLimits(requestMs: number) {
 /** A request id of the caller is used when it cannot break a log line or header. */
 function saneId(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
-}
-
-/** A server's handler. */
-type Handle = (request: IncomingMessage, response: ServerResponse) => void;
-
-/** How long after a change the next one is expected, milliseconds. */
-const LINGER_MS = 5;
-/** Further ones are answered as they come: one connection can send thousands, and the others would wait for all of them. */
-const MAX_WAITING = 64;
-
-/**
- * A change waits for the event loop each time that something arrives for it, and all reads that have arrived meanwhile
- * are answered before. While changes are under way, and a moment longer, each turn of the loop therefore answers one
- * read only: whoever reads waits as long as before, and a change waits for one read instead of one of every reader.
- */
-export function readsPerTurn(handle: Handle, now: () => number): Handle {
-  let waiting: (readonly [IncomingMessage, ServerResponse])[] = [];
-  let changes = 0;
-  let lastAt = -Infinity;
-  let isTurnDue = false;
-  const takeTurns = (): void => {
-    if (isTurnDue || waiting.length === 0) return;
-    isTurnDue = true;
-    setImmediate(() => {
-      isTurnDue = false;
-      const next = waiting.shift();
-      takeTurns();
-      if (next !== undefined) handle(...next);
-    });
-  };
-  return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      changes += 1;
-      response.once('close', () => {
-        changes -= 1;
-        lastAt = now();
-      });
-      // What was asked for before it on the same connection must not see what it changes (RFC 9112 §9.3.2).
-      const { own = [], others = [] } = Object.groupBy(waiting, ([{ socket }]) =>
-        socket === request.socket ? 'own' : 'others',
-      );
-      waiting = others;
-      for (const read of own) handle(...read);
-      handle(request, response);
-      return;
-    }
-    const isBusy = waiting.length > 0 || changes > 0 || now() - lastAt < LINGER_MS;
-    if (!isBusy || waiting.length >= MAX_WAITING) {
-      handle(request, response);
-      return;
-    }
-    waiting.push([request, response]);
-    takeTurns();
-  };
 }

@@ -75,6 +75,7 @@ export async function openPostgres(options: PostgresOptions) {
   const store = sqlStore({ database: { ...database, close }, feed, clock });
   return {
     ...store,
+    committingSince: () => feed.heldSince,
     pool: (): PoolState => ({
       max: pool.options.max,
       total: pool.totalCount,

@@ -4,25 +4,28 @@ import { connect, Socket, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readsPerTurn } from './listener.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { readsBesideChanges } from './reads-beside-changes.ts';
 
 const line = (method: string, url: string, connection: string): string =>
   `${method} ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: ${connection}\r\n\r\n`;
 
 function opened() {
   const handled: string[] = [];
-  const clock = { now: 0 };
-  const handle = readsPerTurn(
-    ({ method, url }) => handled.push(`${method} ${url}`),
-    () => clock.now,
-  );
+  const clock = manualClock(0);
+  const store: { since?: number | undefined } = {};
+  const committingSince = () => store.since;
+  const handle = readsBesideChanges(({ method, url }) => handled.push(`${method} ${url}`), {
+    clock,
+    committingSince,
+  });
   const arrive = (method: string, url: string, socket = new Socket()): ServerResponse => {
     const request = Object.assign(new IncomingMessage(socket), { method, url });
     const response = new ServerResponse(request);
     handle(request, response);
     return response;
   };
-  return { handled, clock, arrive };
+  return { handled, clock, store, arrive };
 }
 
 describe('reads beside changes', () => {
@@ -60,9 +63,9 @@ describe('reads beside changes', () => {
 
   test('and a change behind them on one connection are answered in their order while another change is under way', async () => {
     const held = Promise.withResolvers<ServerResponse>();
-    const handle = readsPerTurn(
+    const handle = readsBesideChanges(
       ({ url }, response) => (url === '/held' ? held.resolve(response) : response.end(url)),
-      () => 0,
+      { clock: manualClock() },
     );
     const server = createServer(handle).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
@@ -94,14 +97,75 @@ describe('reads beside changes', () => {
   test('are answered as they come again a moment after the last change', () => {
     const { handled, clock, arrive } = opened();
     arrive('POST', '/publish').emit('close');
-    clock.now += 1;
+    clock.pass(1);
     arrive('GET', '/soon');
     expect(handled).not.toContain('GET /soon');
-    clock.now += 1_000;
+    clock.pass(1_000);
     const other = opened();
     other.arrive('DELETE', '/entry').emit('close');
-    other.clock.now += 1_000;
+    other.clock.pass(1_000);
     other.arrive('GET', '/later');
     expect(other.handled).toContain('GET /later');
+  });
+});
+
+describe('reads while the database works on a commit', () => {
+  function committing() {
+    const all = opened();
+    const change = all.arrive('POST', '/publish');
+    all.store.since = all.clock.elapsed();
+    return { ...all, change };
+  }
+
+  test('wait until the change is answered', async () => {
+    const { handled, store, change, arrive } = committing();
+    for (const url of ['/a', '/b']) arrive('GET', url);
+    for (let turns = 0; turns < 10; turns += 1) await setImmediate();
+    expect(handled).toEqual(['POST /publish']);
+    store.since = undefined;
+    change.emit('close');
+    await setImmediate();
+    expect(handled).toEqual(['POST /publish', 'GET /a']);
+    await setImmediate();
+    expect(handled.at(-1)).toBe('GET /b');
+  });
+
+  test('wait a millisecond of it and no longer, however many come', async () => {
+    const { handled, clock, arrive } = committing();
+    clock.pass(0.5);
+    for (const url of ['/a', '/b']) arrive('GET', url);
+    clock.pass(0.4);
+    await setImmediate();
+    expect(handled).toEqual(['POST /publish']);
+    clock.pass(0.2);
+    arrive('GET', '/c');
+    for (let turns = 0; turns < 3; turns += 1) await setImmediate();
+    expect(handled.slice(1)).toEqual(['GET /a', 'GET /b', 'GET /c']);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('wait a millisecond where one commit follows the other', async () => {
+    const { handled, clock, store, change, arrive } = committing();
+    clock.pass(0.5);
+    for (const url of ['/a', '/b']) arrive('GET', url);
+    arrive('POST', '/next');
+    change.emit('close');
+    clock.pass(0.4);
+    store.since = clock.elapsed();
+    arrive('GET', '/c');
+    await setImmediate();
+    clock.pass(0.61);
+    for (let turns = 0; turns < 3; turns += 1) await setImmediate();
+    expect(handled).toEqual(['POST /publish', 'POST /next', 'GET /a', 'GET /b']);
+    clock.pass(1);
+    await setImmediate();
+    expect(handled.at(-1)).toBe('GET /c');
+  });
+
+  test('do not wait for one that nobody here has asked for', () => {
+    const { handled, clock, store, arrive } = opened();
+    store.since = clock.elapsed();
+    arrive('GET', '/a');
+    expect(handled).toEqual(['GET /a']);
   });
 });
