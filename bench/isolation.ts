@@ -8,7 +8,7 @@ import { median } from './median.ts';
 import { measureCalls, openSession, type Endpoint } from './proxy/calls.ts';
 import { echoImage } from './proxy/echo.ts';
 import type { Bench } from './row.ts';
-import { skep, skepMilliseconds } from './run.ts';
+import { bareMilliseconds, skep, skepMilliseconds } from './run.ts';
 
 const PACKAGE = 'skep-bench-echo';
 const TARGET = `npx://${PACKAGE}@1.0.0`;
@@ -32,8 +32,8 @@ export const isolationBench: Bench = async (report, { seconds }) => {
   await skep(sandboxed, ['run', TARGET, '--name', 'stays']);
   if (engine.available) {
     report({
-      name: 'isolation: warm start in the sandbox, against a container',
-      value: await startRatio(sandboxed, open({ SKEP_RUNTIME: 'docker' }), seconds),
+      name: 'isolation: warm start in the sandbox, against docker run -i',
+      value: await startRatio(sandboxed, seconds),
       unit: 'ratio',
       ceiling: 0.4,
       onlyTold: 'owed',
@@ -53,12 +53,11 @@ function echoProgram(): string {
 }
 
 /** Of the medians; the two take turns. */
-async function startRatio(sandboxed: TestUser, contained: TestUser, seconds: number): Promise<number> {
+async function startRatio(sandboxed: TestUser, seconds: number): Promise<number> {
   const image = await echoImage();
-  await skep(contained, ['run', image, '--name', `isolation-${process.pid}`]);
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let round = 0; round < (seconds > 1 ? ROUNDS.full : ROUNDS.smoke); round += 1) {
-    theirs.push(await skepMilliseconds(contained, image));
+    theirs.push(await bareMilliseconds(['docker', 'run', '-i', '--rm', image]));
     ours.push(await skepMilliseconds(sandboxed, TARGET));
   }
   return median(ours) / median(theirs);

@@ -181,7 +181,7 @@ export async function skep({ env, dir }: TestUser, args: readonly string[]): Pro
 }
 
 /** Until the answer; then the server is ended, which is not measured. */
-async function bareMilliseconds([command, ...args]: Subject['bare']): Promise<number> {
+export async function bareMilliseconds([command, ...args]: Subject['bare']): Promise<number> {
   const started = performance.now();
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'] });
   const exit = once(child, 'exit');
