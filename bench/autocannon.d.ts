@@ -39,7 +39,7 @@ declare module 'autocannon' {
       event: 'response',
       listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
     ): void;
-    /** Before its time; resolves with what was measured until then. */
+    /** Before its time: the run resolves within a second. */
     stop(): void;
   }
 

@@ -4,8 +4,10 @@ import { allowed, publishOf, sourceOf, steppedClock } from '@skep/registry/store
 import { migrationTarget } from '@skep/registry/store/schema/migrate.ts';
 import { migratePostgres } from '@skep/registry/store/postgres/migrate.ts';
 import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { KEPT_REVISIONS, PRUNE_EVERY } from '@skep/registry/store/writes/revisions.ts';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
@@ -54,6 +56,34 @@ for (const { label, found, bin } of SERVERS) {
       expect(state).toEqual({ revision: `${next + 1}`, changes_from: `${PRUNE_EVERY}` });
       const left = await cluster.query(database, 'select revision from change_log order by revision');
       expect(left.map(({ revision }) => Number(revision))).toEqual(published);
+    });
+
+    test('tells since when a commit has been under way where the two share few processors', async () => {
+      const database = await cluster.createDatabase(template);
+      const options = { ...cluster.place(database), clock: systemClock, log: silentLog };
+      const [store, other] = [
+        await openPostgres({ ...options, processors: 2 }),
+        await openPostgres({ ...options, processors: 4 }),
+      ];
+      const holder = new Client({ host: '127.0.0.1', port: cluster.port, user: 'postgres', database });
+      onTestFinished(async () => {
+        await holder.end();
+        await Promise.all([store.close(), other.close()]);
+        await cluster.dropDatabase(database);
+      });
+      await store.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
+      await store.publish({ ...publishOf('a/a', '1'), seemsNew: true }, allowed);
+      expect(store.committingSince?.()).toBeUndefined();
+      expect(other).not.toHaveProperty('committingSince');
+      await holder.connect();
+      await holder.query('begin');
+      await holder.query('select from store_state for update');
+      const before = systemClock.elapsed();
+      const published = store.publish({ ...publishOf('b/b', '1'), seemsNew: true }, allowed);
+      await expect.poll(() => store.committingSince?.()).toBeGreaterThanOrEqual(before);
+      await holder.query('rollback');
+      await published;
+      expect(store.committingSince?.()).toBeUndefined();
     });
 
     storeContract(label, async (clock) => {

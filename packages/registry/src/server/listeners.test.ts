@@ -1,30 +1,44 @@
-import { expect, test } from 'vitest';
-import type { StorePlace } from '../store/open-store.ts';
-import { commitBeside } from './listeners.ts';
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { OPEN_SIGN_IN, SignInSlot } from '../api/sign-in/sign-in.ts';
+import { ReadEngine } from '../engine/read-engine.ts';
+import { openStore } from '../store/open-store.ts';
+import { apiContext, publicListener } from './listeners.ts';
+import { appOptions } from './app.fixture.ts';
 
-const postgres = (host: string): StorePlace => ({
-  kind: 'postgres',
-  settings: { host, port: 5432, database: 'd', user: 'u', sslMode: 'disable' },
-  passwordFile: { named: undefined, homeDirectory: '/', platform: 'linux' },
-  applicationName: 'test',
-});
-
-test.each(['localhost', '127.0.0.1', '127.1.2.3', '::1', '/var/run/postgresql'])(
-  'reads give way to commits of a database at %s, as soon as there is a store',
-  (host) => {
-    const opened: { store?: { committingSince: () => number } } = {};
-    const since = commitBeside(postgres(host), () => opened.store);
-    expect(since?.()).toBeUndefined();
-    opened.store = { committingSince: () => 17 };
-    expect(since?.()).toBe(17);
-  },
-);
-
-test.each(['db', 'db.example', '10.0.0.7', '2001:db8::1', 'localhost.example'])(
-  'reads wait for no commit of a database at %s',
-  (host) => expect(commitBeside(postgres(host), () => undefined)).toBeUndefined(),
-);
-
-test('reads wait for no commit of a file', () => {
-  expect(commitBeside({ kind: 'sqlite', path: 'registry.db' }, () => undefined)).toBeUndefined();
+test('the public listener asks the store whether it works on a commit, while a change is under way', async () => {
+  const options = appOptions();
+  const { config, clock } = options;
+  const committingSince = vi.fn(() => undefined);
+  const store = { ...(await openStore(options.storePlace, options)), committingSince };
+  onTestFinished(() => store.close());
+  const running = {
+    config,
+    limits: config.limits,
+    engine: new ReadEngine(config.registries),
+    signIn: new SignInSlot(OPEN_SIGN_IN, clock),
+    isReady: true,
+    store,
+  };
+  const context = apiContext(options, running);
+  const server = publicListener(options, running, {
+    context,
+    operations: { observers: [], tracing: undefined },
+  });
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const list = `http://127.0.0.1:${port}/all/v0.1/servers`;
+  expect((await fetch(list)).status).toBe(200);
+  expect(committingSince).not.toHaveBeenCalled();
+  const publisher = connect(port, '127.0.0.1');
+  onTestFinished(() => void publisher.destroy());
+  const taken = once(server, 'request');
+  const head = ['POST /all/v0.1/publish HTTP/1.1', 'host: localhost', 'content-type: application/json'];
+  publisher.write(`${head.join('\r\n')}\r\ncontent-length: 100\r\n\r\n`);
+  await taken;
+  expect((await fetch(list)).status).toBe(200);
+  expect(committingSince).toHaveBeenCalled();
 });

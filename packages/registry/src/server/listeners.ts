@@ -5,7 +5,6 @@ import { createListener } from '../api/http/listener.ts';
 import { openApiDocument } from '../api/openapi/openapi.ts';
 import { withBodyLimits, type ApiContext } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
-import type { OpenedStore, StorePlace } from '../store/open-store.ts';
 import { isOnLoopback } from './serve-addresses.ts';
 import type { Operations } from './operations.ts';
 import type { AppOptions } from './app-options.ts';
@@ -60,7 +59,13 @@ export function internalListener(options: AppOptions, context: ApiContext): Serv
 export function publicListener(
   options: AppOptions,
   running: Running,
-  { context, operations }: { readonly context: ApiContext; readonly operations: Operations },
+  {
+    context,
+    operations,
+  }: {
+    readonly context: ApiContext;
+    readonly operations: Pick<Operations, 'observers' | 'tracing'>;
+  },
 ): Server {
   const { cors } = options.config;
   return createListener({
@@ -70,22 +75,12 @@ export function publicListener(
     tracing: operations.tracing,
     requestLog: options.requestLog,
     compress: options.compress,
-    committingSince: commitBeside(options.storePlace, () => running.store),
+    committingSince: () => running.store?.committingSince?.(),
     requestRate: () => running.limits.requestRate,
     refusalRate: () => running.limits.refusalRate,
     hosts: hostRules(running, cors?.allowedOrigins),
     ...(cors === undefined ? {} : { cors }),
   });
-}
-
-/** What tells of commits of a database that shares this machine's processors; one that is elsewhere needs none of them. */
-export function commitBeside(
-  place: StorePlace,
-  store: () => Pick<OpenedStore, 'committingSince'> | undefined,
-): (() => number | undefined) | undefined {
-  const isBeside =
-    place.kind === 'postgres' && (isOnLoopback(place.settings) || place.settings.host.startsWith('/'));
-  return isBeside ? () => store()?.committingSince?.() : undefined;
 }
 
 function common({ config: { limits }, log, randomId, clock }: AppOptions, listener: 'public' | 'internal') {

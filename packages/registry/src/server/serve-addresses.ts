@@ -1,5 +1,6 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isLoopback } from '@skep/core/fetch/address-class.ts';
 import type { AuthConfig } from '../config/auth.ts';
 
 /** Where a listener listens. An empty host is every interface. */
@@ -27,8 +28,7 @@ export function parseAddress(text: string, setting: string): ListenAddress {
 }
 
 /** Whether only this machine reaches it. */
-export const isOnLoopback = ({ host }: Pick<ListenAddress, 'host'>): boolean =>
-  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+export const isOnLoopback = ({ host }: ListenAddress): boolean => isLoopback(host);
 
 /** Two listeners cannot share one address; port 0 never collides. */
 export function sameAddress(one: ListenAddress, other: ListenAddress): boolean {

@@ -54,6 +54,7 @@ describe('ChangeFeed', () => {
   test('says since when commits of this process have been under way', () => {
     const { clock, feed } = opened();
     expect(feed.heldSince).toBeUndefined();
+    clock.set(1_000_000);
     const began = clock.elapsed();
     const first = feed.hold();
     clock.pass(2);

@@ -41,7 +41,7 @@ export class ChangeFeed {
     return Math.max(this.#newest, this.#heard);
   }
 
-  /** Since when a commit of this process, or one after the other, has been under way, as the clock has elapsed. */
+  /** Since when commits of this process have been under way, as the clock has elapsed: of several at once, the first. */
   get heldSince(): number | undefined {
     return this.#heldSince;
   }

@@ -24,8 +24,8 @@ export interface OpenedStore extends Store {
   /** Of a store that keeps connections to a database. */
   pool?(): PoolState;
   /**
-   * Since when a database that is a process of its own has been working on a commit of this one, as the clock has elapsed;
-   * undefined while it does not.
+   * Since when commits have been under way, as the clock has elapsed; undefined while there are none. Of a database that
+   * shares few processors with this process.
    */
   committingSince?(): number | undefined;
   /** Of a store that no other machine uses: a process that begins to serve need not wait for those of one that died. */

@@ -94,18 +94,64 @@ describe('reads beside changes', () => {
     expect(handled).toHaveLength(2_002);
   });
 
+  test('are answered in the order in which they came where more than wait for their turn come without a pause', async () => {
+    const { handled, arrive } = opened();
+    arrive('POST', '/publish').emit('close');
+    arrive('GET', '/first');
+    for (let index = 0; index < 63; index += 1) arrive('GET', '/others');
+    expect(handled).toEqual(['POST /publish']);
+    arrive('GET', '/one-more');
+    expect(handled).toEqual(['POST /publish', 'GET /first']);
+    arrive('GET', '/last');
+    for (let turns = 0; turns < 20; turns += 1) {
+      for (let index = 0; index < 10; index += 1) arrive('GET', '/flood');
+      await setImmediate();
+    }
+    expect(handled).toContain('GET /last');
+    expect(handled.indexOf('GET /last')).toBeLessThan(handled.indexOf('GET /flood'));
+  });
+
+  test('go on, one in each turn, where a handler fails and where a change ends meanwhile', async () => {
+    const handled: (string | undefined)[] = [];
+    const handle = readsBesideChanges(
+      ({ url }) => {
+        handled.push(url);
+        if (url === '/broken') throw new Error('broken');
+      },
+      { clock: manualClock() },
+    );
+    const failed = new Promise((resolve) => process.setUncaughtExceptionCaptureCallback(resolve));
+    onTestFinished(() => process.setUncaughtExceptionCaptureCallback(null));
+    const arrive = (method: string, url: string): ServerResponse => {
+      const request = Object.assign(new IncomingMessage(new Socket()), { method, url });
+      const response = new ServerResponse(request);
+      handle(request, response);
+      return response;
+    };
+    const change = arrive('POST', '/publish');
+    for (const url of ['/broken', '/a', '/b']) arrive('GET', url);
+    change.emit('close');
+    await setImmediate();
+    await failed;
+    expect(handled).toEqual(['/publish', '/broken']);
+    await setImmediate();
+    expect(handled.at(-1)).toBe('/a');
+    await setImmediate();
+    expect(handled.at(-1)).toBe('/b');
+  });
+
   test('are answered as they come again a moment after the last change', () => {
     const { handled, clock, arrive } = opened();
     arrive('POST', '/publish').emit('close');
-    clock.pass(1);
+    clock.pass(4);
     arrive('GET', '/soon');
     expect(handled).not.toContain('GET /soon');
-    clock.pass(1_000);
     const other = opened();
     other.arrive('DELETE', '/entry').emit('close');
-    other.clock.pass(1_000);
+    other.clock.pass(6);
+    other.arrive('HEAD', '/later');
     other.arrive('GET', '/later');
-    expect(other.handled).toContain('GET /later');
+    expect(other.handled.slice(1)).toEqual(['HEAD /later', 'GET /later']);
   });
 });
 
@@ -130,42 +176,66 @@ describe('reads while the database works on a commit', () => {
     expect(handled.at(-1)).toBe('GET /b');
   });
 
-  test('wait a millisecond of it and no longer, however many come', async () => {
+  test('wait for a whole timer, however many come', async () => {
     const { handled, clock, arrive } = committing();
-    clock.pass(0.5);
     for (const url of ['/a', '/b']) arrive('GET', url);
-    clock.pass(0.4);
+    clock.pass(0.9);
+    arrive('GET', '/c');
     await setImmediate();
     expect(handled).toEqual(['POST /publish']);
-    clock.pass(0.2);
-    arrive('GET', '/c');
-    for (let turns = 0; turns < 3; turns += 1) await setImmediate();
-    expect(handled.slice(1)).toEqual(['GET /a', 'GET /b', 'GET /c']);
+    clock.pass(0.1);
+    expect(handled.slice(1)).toEqual(['GET /a']);
+    for (let turns = 0; turns < 2; turns += 1) await setImmediate();
+    expect(handled.slice(2)).toEqual(['GET /b', 'GET /c']);
     expect(clock.waiting).toBe(0);
   });
 
-  test('wait a millisecond where one commit follows the other', async () => {
-    const { handled, clock, store, change, arrive } = committing();
-    clock.pass(0.5);
-    for (const url of ['/a', '/b']) arrive('GET', url);
-    arrive('POST', '/next');
-    change.emit('close');
-    clock.pass(0.4);
-    store.since = clock.elapsed();
-    arrive('GET', '/c');
-    await setImmediate();
-    clock.pass(0.61);
-    for (let turns = 0; turns < 3; turns += 1) await setImmediate();
-    expect(handled).toEqual(['POST /publish', 'POST /next', 'GET /a', 'GET /b']);
+  test('do not wait where the commit has taken a millisecond', async () => {
+    const { handled, clock, arrive } = committing();
     clock.pass(1);
+    arrive('GET', '/a');
     await setImmediate();
-    expect(handled.at(-1)).toBe('GET /c');
+    expect(handled.at(-1)).toBe('GET /a');
   });
 
-  test('do not wait for one that nobody here has asked for', () => {
-    const { handled, clock, store, arrive } = opened();
+  test('wait for the next commit until they have waited a millisecond', async () => {
+    const { handled, clock, store, change, arrive } = committing();
+    arrive('GET', '/a');
+    const second = arrive('POST', '/second');
+    arrive('POST', '/third');
+    clock.pass(0.9);
+    store.since = clock.elapsed();
+    change.emit('close');
+    arrive('GET', '/b');
+    clock.pass(0.1);
+    await setImmediate();
+    expect(handled).toEqual(['POST /publish', 'POST /second', 'POST /third']);
+    store.since = clock.elapsed();
+    second.emit('close');
+    for (let turns = 0; turns < 3; turns += 1) await setImmediate();
+    expect(handled.slice(3)).toEqual(['GET /a']);
+    clock.pass(1);
+    expect(handled.slice(3)).toEqual(['GET /a', 'GET /b']);
+  });
+
+  test('wait for nothing that is over, although who waited before them left the queue', async () => {
+    const { handled, store, arrive } = committing();
+    const socket = new Socket();
+    arrive('GET', '/a', socket);
+    arrive('GET', '/b');
+    store.since = undefined;
+    arrive('POST', '/next', socket);
+    expect(handled.slice(1)).toEqual(['GET /a', 'POST /next']);
+    await setImmediate();
+    expect(handled.at(-1)).toBe('GET /b');
+  });
+
+  test('do not wait for one that nobody here has asked for', async () => {
+    const { handled, clock, store, change, arrive } = committing();
+    change.emit('close');
     store.since = clock.elapsed();
     arrive('GET', '/a');
-    expect(handled).toEqual(['GET /a']);
+    await setImmediate();
+    expect(handled).toEqual(['POST /publish', 'GET /a']);
   });
 });

@@ -18,18 +18,19 @@ interface WaitingRead {
 
 /** How long after a change the next one is expected, milliseconds. */
 const LINGER_MS = 5;
-/** What a read may wait for a commit, and a commit keep reads waiting, milliseconds. */
+/** How long a read may have waited, and a commit may have taken, and the read waits on, milliseconds. */
 const HOLD_MS = 1;
-/** Further ones are answered as they come: one connection can send thousands, and the others would wait for all of them. */
+/** Beyond these the oldest is answered at once: one connection can send thousands, and the others would wait for all of them. */
 const MAX_WAITING = 64;
 
 /**
  * A change waits for the event loop each time that something arrives for it, and all reads that have arrived meanwhile
  * are answered before. While changes are under way, and a moment longer, each turn of the loop therefore answers one
- * read only: whoever reads waits as long as before, and a change waits for one read instead of one of every reader.
+ * read only: as many are answered in the same time, and a change waits for one read instead of one of every reader.
  *
  * A database on the same machine needs a processor as well, which a loop that always has something to do does not give
- * away. While it works on a commit reads therefore wait, a millisecond at most (decision 0471).
+ * away. While it works on a commit, and reads have not waited for long, they wait on: a millisecond or two, for timers
+ * count whole ones (decision 0471).
  */
 export function readsBesideChanges(
   handle: Handle,
@@ -38,51 +39,54 @@ export function readsBesideChanges(
   let waiting: WaitingRead[] = [];
   let changes = 0;
   let lastAt = -Infinity;
-  let cancelTurn: (() => void) | undefined;
-  const takeTurn = (): void => {
-    cancelTurn = undefined;
-    const next = waiting.shift();
+  let isTurnDue = false;
+  let cancelHold: (() => void) | undefined;
+  const isToWait = ({ arrivedAt }: WaitingRead): boolean => {
+    const since = changes > 0 ? committingSince() : undefined;
+    return since !== undefined && clock.elapsed() - Math.min(since, arrivedAt) < HOLD_MS;
+  };
+  const answerOldest = (): void => {
+    const oldest = waiting.shift();
     planTurn();
-    if (next !== undefined) handle(next.request, next.response);
+    if (oldest !== undefined) handle(oldest.request, oldest.response);
   };
   const planTurn = (): void => {
-    const [next] = waiting;
-    if (next === undefined || cancelTurn !== undefined) return;
-    const from = changes > 0 ? committingSince() : undefined;
-    const held = from === undefined ? 0 : Math.min(from, next.arrivedAt) + HOLD_MS - clock.elapsed();
-    if (held > 0) {
-      cancelTurn = clock.after(held, takeTurn).cancel;
-    } else {
-      const turn = setImmediate(takeTurn);
-      cancelTurn = () => clearImmediate(turn);
+    cancelHold?.();
+    cancelHold = undefined;
+    const [oldest] = waiting;
+    if (oldest === undefined || isTurnDue) return;
+    if (isToWait(oldest)) {
+      cancelHold = clock.after(HOLD_MS, answerOldest).cancel;
+      return;
     }
+    isTurnDue = true;
+    setImmediate(() => {
+      isTurnDue = false;
+      answerOldest();
+    });
   };
-  const endChange = (): void => {
-    changes -= 1;
-    lastAt = clock.elapsed();
-    cancelTurn?.();
-    cancelTurn = undefined;
+  const takeChange: Handle = (request, response) => {
+    changes += 1;
+    response.once('close', () => {
+      changes -= 1;
+      lastAt = clock.elapsed();
+      planTurn();
+    });
+    // What was asked for before it on the same connection must not see what it changes (RFC 9112 §9.3.2).
+    const { own = [], others = [] } = Object.groupBy(waiting, (read) =>
+      read.request.socket === request.socket ? 'own' : 'others',
+    );
+    waiting = others;
     planTurn();
+    for (const read of own) handle(read.request, read.response);
+    handle(request, response);
   };
   return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      changes += 1;
-      response.once('close', endChange);
-      // What was asked for before it on the same connection must not see what it changes (RFC 9112 §9.3.2).
-      const { own = [], others = [] } = Object.groupBy(waiting, ({ request: { socket } }) =>
-        socket === request.socket ? 'own' : 'others',
-      );
-      waiting = others;
-      for (const read of own) handle(read.request, read.response);
-      handle(request, response);
-      return;
-    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') return takeChange(request, response);
     const isBusy = waiting.length > 0 || changes > 0 || clock.elapsed() - lastAt < LINGER_MS;
-    if (!isBusy || waiting.length >= MAX_WAITING) {
-      handle(request, response);
-      return;
-    }
+    if (!isBusy) return handle(request, response);
     waiting.push({ request, response, arrivedAt: clock.elapsed() });
-    planTurn();
+    if (waiting.length > MAX_WAITING) answerOldest();
+    else if (cancelHold === undefined) planTurn();
   };
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, PostgresDialect, sql, type RawBuilder, type SqlBool } from 'kysely';
 import { Pool } from 'pg';
@@ -16,7 +17,7 @@ import {
   type PostgresPlace,
 } from './connect.ts';
 import { CHANNEL, PostgresNotices } from './notices.ts';
-import { MAX_CONNECTIONS } from './settings.ts';
+import { MAX_CONNECTIONS, sharesProcessors } from './settings.ts';
 import { preparedPool } from './prepared-pool.ts';
 import { readRevision } from '../writes/revisions.ts';
 import { sqlStore } from '../store.ts';
@@ -25,6 +26,8 @@ import type { Tables } from '../schema/tables.ts';
 export interface PostgresOptions extends PostgresPlace {
   readonly clock: Clock;
   readonly log: Log;
+  /** Those that this process may use; the machine says by default. */
+  readonly processors?: number;
 }
 
 /** Connections at one moment. */
@@ -48,7 +51,7 @@ const ADMINISTRATION_LOCK = 7_302_512;
  * schema must be there already (`store/older`, see migratePostgres) and one that this program can use (`store/newer`).
  */
 export async function openPostgres(options: PostgresOptions) {
-  const { clock, log, settings } = options;
+  const { clock, log, settings, processors = availableParallelism() } = options;
   const place = placeText(settings);
   const pool = await openPool(options);
   // One that listens hears of its own commit together with the answer to it. Another one would be woken for that, as would
@@ -75,7 +78,7 @@ export async function openPostgres(options: PostgresOptions) {
   const store = sqlStore({ database: { ...database, close }, feed, clock });
   return {
     ...store,
-    committingSince: () => feed.heldSince,
+    ...(sharesProcessors(settings, processors) ? { committingSince: () => feed.heldSince } : {}),
     pool: (): PoolState => ({
       max: pool.options.max,
       total: pool.totalCount,

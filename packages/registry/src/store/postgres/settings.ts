@@ -1,3 +1,5 @@
+import { isLoopback } from '@skep/core/fetch/address-class.ts';
+
 /** How far TLS is used and what it proves (libpq, "SSL Mode Descriptions"). */
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
@@ -41,3 +43,11 @@ export function loginOf(settings: PostgresSettings, role: PostgresRole): Login {
 
 /** Connections at most, where the settings do not say. */
 export const MAX_CONNECTIONS = 10;
+
+/** With more, one is free for the database whatever this process does. */
+const FEW_PROCESSORS = 2;
+
+/** Whether this process and the server take the few processors of one machine from each other, as far as its address tells. */
+export function sharesProcessors({ host }: Pick<PostgresSettings, 'host'>, processors: number): boolean {
+  return processors <= FEW_PROCESSORS && (isLoopback(host) || host.startsWith('/'));
+}
