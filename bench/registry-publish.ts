@@ -113,14 +113,12 @@ async function beside<T>(
   let answered = 0;
   reading.on('response', () => (answered += 1));
   const started = performance.now();
-  const done = await work();
-  const took = (performance.now() - started) / 1000;
-  const reads = answered / took;
+  const done = await work().finally(() => reading.stop());
+  const [took, reads] = [(performance.now() - started) / 1000, answered];
   if (took > MOST_SECONDS) throw new Error('the readers had gone before the work was done');
-  reading.stop();
   const { errors, non2xx } = await reading;
   if (errors > 0 || non2xx > 0) throw new Error(`readers: ${errors} errors, ${non2xx} not 2xx`);
-  return { done, reads };
+  return { done, reads: reads / took };
 }
 
 async function measure(

@@ -93,6 +93,7 @@ describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres),
     expect(latest.map((item) => item.server)).toMatchObject([{ version: `1.${PUBLISHES}.0` }]);
   });
 
+  // On one or two processors reads wait a moment for a commit; on more they never do.
   test('keeps nobody from reading while the database does not get to it', async () => {
     const other = new Client({ host: '127.0.0.1', port: cluster.port, user: 'postgres', database });
     await other.connect();

@@ -20,7 +20,7 @@ import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isLoopback } from './call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import { ownTasks, type OwnTasks } from './steps/own-tasks.ts';
 import type { Part, PartServices } from './steps/part.ts';
 import { openParts, type PartSettings } from './steps/parts.ts';

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { SkepError } from '../errors/skep-error.ts';
 import { hasLogin, parseHttpUrl } from '../fetch/http-url.ts';
+import { isLoopback } from '../fetch/loopback.ts';
 import { isRecord } from '../json/is-record.ts';
 
 /** What stands in the file itself, decoded, or the file that holds it. */
@@ -39,7 +40,6 @@ const REFUSED_OF_USER = [
   'as-groups',
   'as-user-extra',
 ];
-const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
 const REFUSED_OF_CLUSTER = ['proxy-url', 'tls-server-name'];
 
 /**
@@ -58,7 +58,7 @@ export function readKubeconfig(text: string, label: string, wanted?: string): Ku
   refuse(user, REFUSED_OF_USER, label);
   const server = parseHttpUrl(textOf(cluster['server']) ?? '');
   if (server === undefined || hasLogin(server)) throw invalid(label, 'names no address of its cluster');
-  if (server.protocol === 'http:' && !LOOPBACK.has(server.hostname)) {
+  if (server.protocol === 'http:' && !isLoopback(server.hostname)) {
     throw invalid(label, 'would send its token over http; only a cluster on this machine may be reached so');
   }
   const tokenFile = textOf(user['tokenFile']);

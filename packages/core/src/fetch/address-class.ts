@@ -85,9 +85,3 @@ export function classOfAddress(address: string): AddressClass {
 export function isPublicAddress(address: string): boolean {
   return classOfAddress(address) === 'public';
 }
-
-/** Whether a host, given as a name or an IP address, is this machine and reached by no other. */
-export function isLoopback(host: string): boolean {
-  const address = canonicalAddress(host);
-  return host === 'localhost' || address === '::1' || address?.startsWith('127.') === true;
-}

@@ -5,7 +5,7 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
-import { isLoopback } from '../call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 
 export interface OriginSettings {
   /** The address the proxy listens on. */

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isLoopback } from '@skep/core/fetch/address-class.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import type { AuthConfig } from '../config/auth.ts';
 
 /** Where a listener listens. An empty host is every interface. */

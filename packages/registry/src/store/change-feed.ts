@@ -41,7 +41,7 @@ export class ChangeFeed {
     return Math.max(this.#newest, this.#heard);
   }
 
-  /** Since when commits of this process have been under way, as the clock has elapsed: of several at once, the first. */
+  /** Since when commits of this process have been under way, as the clock has elapsed: of overlapping ones, the first. */
   get heldSince(): number | undefined {
     return this.#heldSince;
   }

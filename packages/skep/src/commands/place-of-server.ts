@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import type { Context } from '../cli/context.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { findRunConfig } from '../run-config/file.ts';

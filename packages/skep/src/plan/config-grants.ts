@@ -1,5 +1,5 @@
 import { redactUrl } from '@skep/core/log/redact.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import { moreThanDefault } from '../permissions/limits.ts';
 import { grantsOf } from '../permissions/grants.ts';
 import type { RemoteAuthConfig } from '../run-config/remote-auth.ts';

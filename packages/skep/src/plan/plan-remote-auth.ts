@@ -3,7 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { toDocument } from '@skep/core/settings/stored.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import {
   hasBearerToken,
   readSecretFile,

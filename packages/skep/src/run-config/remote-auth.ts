@@ -3,7 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { parseDuration } from '@skep/core/time/duration.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import { parseReference, REMOTE_BEARER_TOKEN } from '../secrets/reference.ts';
 import type { RunConfig } from './run-config.ts';
 

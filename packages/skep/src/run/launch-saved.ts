@@ -6,7 +6,7 @@ import { openProgress, type Progress } from '../print/progress.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import type { PublicAddress } from '../../call/public-address.ts';
 
 /** Where a stream was asked for, and how its client sees that. */

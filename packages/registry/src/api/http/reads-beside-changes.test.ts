@@ -111,7 +111,7 @@ describe('reads beside changes', () => {
     expect(handled.indexOf('GET /last')).toBeLessThan(handled.indexOf('GET /flood'));
   });
 
-  test('go on, one in each turn, where a handler fails and where a change ends meanwhile', async () => {
+  test('have their turns, one each, also where the one of a handler that fails came before, and where a change ends', async () => {
     const handled: (string | undefined)[] = [];
     const handle = readsBesideChanges(
       ({ url }) => {
@@ -176,7 +176,7 @@ describe('reads while the database works on a commit', () => {
     expect(handled.at(-1)).toBe('GET /b');
   });
 
-  test('wait for a whole timer, however many come', async () => {
+  test('wait for a millisecond, however many come', async () => {
     const { handled, clock, arrive } = committing();
     for (const url of ['/a', '/b']) arrive('GET', url);
     clock.pass(0.9);
@@ -190,6 +190,40 @@ describe('reads while the database works on a commit', () => {
     expect(clock.waiting).toBe(0);
   });
 
+  test('wait also where their turn was due when it began', async () => {
+    const { handled, clock, store, arrive } = opened();
+    arrive('POST', '/publish');
+    for (const url of ['/a', '/b']) arrive('GET', url);
+    store.since = clock.elapsed();
+    await setImmediate();
+    expect(handled).toEqual(['POST /publish']);
+    clock.pass(1);
+    expect(handled.at(-1)).toBe('GET /a');
+  });
+
+  test('wait no longer where another change comes or goes', () => {
+    const { handled, clock, store, change, arrive } = committing();
+    arrive('GET', '/a');
+    clock.pass(0.5);
+    arrive('POST', '/second');
+    clock.pass(0.4);
+    store.since = clock.elapsed();
+    change.emit('close');
+    clock.pass(0.1);
+    expect(handled).toEqual(['POST /publish', 'POST /second', 'GET /a']);
+  });
+
+  test('are answered in their order where more wait than may, and the others after a millisecond', async () => {
+    const { handled, clock, arrive } = committing();
+    for (let index = 0; index < 70; index += 1) arrive('GET', `/${index}`);
+    const urls = Array.from({ length: 70 }, (_, index) => `GET /${index}`);
+    expect(handled.slice(1)).toEqual(urls.slice(0, 6));
+    clock.pass(1);
+    for (let turns = 0; turns < 70; turns += 1) await setImmediate();
+    expect(handled.slice(1)).toEqual(urls);
+    expect(clock.waiting).toBe(0);
+  });
+
   test('do not wait where the commit has taken a millisecond', async () => {
     const { handled, clock, arrive } = committing();
     clock.pass(1);
@@ -198,24 +232,19 @@ describe('reads while the database works on a commit', () => {
     expect(handled.at(-1)).toBe('GET /a');
   });
 
-  test('wait for the next commit until they have waited a millisecond', async () => {
+  test('wait for the next commit until they have waited a millisecond', () => {
     const { handled, clock, store, change, arrive } = committing();
+    clock.pass(0.5);
     arrive('GET', '/a');
-    const second = arrive('POST', '/second');
-    arrive('POST', '/third');
-    clock.pass(0.9);
-    store.since = clock.elapsed();
+    arrive('POST', '/second');
+    clock.pass(0.3);
     change.emit('close');
-    arrive('GET', '/b');
-    clock.pass(0.1);
-    await setImmediate();
-    expect(handled).toEqual(['POST /publish', 'POST /second', 'POST /third']);
     store.since = clock.elapsed();
-    second.emit('close');
-    for (let turns = 0; turns < 3; turns += 1) await setImmediate();
-    expect(handled.slice(3)).toEqual(['GET /a']);
-    clock.pass(1);
-    expect(handled.slice(3)).toEqual(['GET /a', 'GET /b']);
+    arrive('GET', '/b');
+    clock.pass(0.6);
+    expect(handled).toEqual(['POST /publish', 'POST /second']);
+    clock.pass(0.1);
+    expect(handled.slice(2)).toEqual(['GET /a']);
   });
 
   test('wait for nothing that is over, although who waited before them left the queue', async () => {

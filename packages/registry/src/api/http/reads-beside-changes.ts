@@ -18,7 +18,7 @@ interface WaitingRead {
 
 /** How long after a change the next one is expected, milliseconds. */
 const LINGER_MS = 5;
-/** How long a read may have waited, and a commit may have taken, and the read waits on, milliseconds. */
+/** Milliseconds that a commit may have taken, and a read may have waited, while the read waits on. */
 const HOLD_MS = 1;
 /** Beyond these the oldest is answered at once: one connection can send thousands, and the others would wait for all of them. */
 const MAX_WAITING = 64;
@@ -29,8 +29,8 @@ const MAX_WAITING = 64;
  * read only: as many are answered in the same time, and a change waits for one read instead of one of every reader.
  *
  * A database on the same machine needs a processor as well, which a loop that always has something to do does not give
- * away. While it works on a commit, and reads have not waited for long, they wait on: a millisecond or two, for timers
- * count whole ones (decision 0471).
+ * away. While it works on a commit for one of those changes reads therefore wait, until one has waited for a millisecond
+ * (decision 0471); then, or when the timer wakes for it, below a millisecond later, they are answered as above.
  */
 export function readsBesideChanges(
   handle: Handle,
@@ -50,20 +50,24 @@ export function readsBesideChanges(
     planTurn();
     if (oldest !== undefined) handle(oldest.request, oldest.response);
   };
-  const planTurn = (): void => {
-    cancelHold?.();
+  const takeTurn = (): void => {
+    isTurnDue = false;
     cancelHold = undefined;
     const [oldest] = waiting;
-    if (oldest === undefined || isTurnDue) return;
-    if (isToWait(oldest)) {
-      cancelHold = clock.after(HOLD_MS, answerOldest).cancel;
+    if (oldest !== undefined && isToWait(oldest)) planTurn();
+    else answerOldest();
+  };
+  const planTurn = (): void => {
+    const [oldest] = waiting;
+    if (isTurnDue) return;
+    if (oldest !== undefined && isToWait(oldest)) {
+      cancelHold ??= clock.after(HOLD_MS, takeTurn).cancel;
       return;
     }
-    isTurnDue = true;
-    setImmediate(() => {
-      isTurnDue = false;
-      answerOldest();
-    });
+    cancelHold?.();
+    cancelHold = undefined;
+    isTurnDue = oldest !== undefined;
+    if (isTurnDue) setImmediate(takeTurn);
   };
   const takeChange: Handle = (request, response) => {
     changes += 1;
@@ -87,6 +91,6 @@ export function readsBesideChanges(
     if (!isBusy) return handle(request, response);
     waiting.push({ request, response, arrivedAt: clock.elapsed() });
     if (waiting.length > MAX_WAITING) answerOldest();
-    else if (cancelHold === undefined) planTurn();
+    else planTurn();
   };
 }

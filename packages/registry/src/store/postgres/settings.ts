@@ -1,4 +1,4 @@
-import { isLoopback } from '@skep/core/fetch/address-class.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 
 /** How far TLS is used and what it proves (libpq, "SSL Mode Descriptions"). */
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
@@ -44,10 +44,13 @@ export function loginOf(settings: PostgresSettings, role: PostgresRole): Login {
 /** Connections at most, where the settings do not say. */
 export const MAX_CONNECTIONS = 10;
 
-/** With more, one is free for the database whatever this process does. */
+/** With more, one is usually free for the database whatever this process does. */
 const FEW_PROCESSORS = 2;
 
-/** Whether this process and the server take the few processors of one machine from each other, as far as its address tells. */
+/**
+ * Whether this process, which may use so many processors, and the server take them from each other, as far as the
+ * server's address tells.
+ */
 export function sharesProcessors({ host }: Pick<PostgresSettings, 'host'>, processors: number): boolean {
   return processors <= FEW_PROCESSORS && (isLoopback(host) || host.startsWith('/'));
 }

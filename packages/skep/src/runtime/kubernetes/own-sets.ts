@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import type { PortBinding } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 import type { ClusterApi, Members, ObjectRef } from './cluster-api.ts';
