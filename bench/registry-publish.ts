@@ -14,6 +14,7 @@ import type { Bench } from './row.ts';
 const ENTRIES = 10_000;
 const WRITERS = 32;
 const READERS = 8;
+/** The readers stay until the work beside them is done, and no longer than this. */
 const MOST_SECONDS = 60;
 /** Of each comparison; both programs wait for the disk, which is not always equally fast. */
 const ROUNDS = 5;

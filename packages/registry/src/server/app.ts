@@ -52,7 +52,7 @@ export async function startApp(options: AppOptions) {
     running.catalogue = catalogue;
     closers.push(() => catalogue.close());
     options.releaseMemory();
-    const open = publicListener(options, running, { context, operations });
+    const open = publicListener(options, running, context, operations);
     closers.push(() => drain(open, { clock, graceMs: DRAIN_MS }));
     const urls = { public: await listenOn(open, addresses.public, '--address'), internal: internalUrl };
     Object.assign(running, { urls, isReady: true });

@@ -21,11 +21,8 @@ test('the public listener asks the store whether it works on a commit, while a c
     isReady: true,
     store,
   };
-  const context = apiContext(options, running);
-  const server = publicListener(options, running, {
-    context,
-    operations: { observers: [], tracing: undefined },
-  });
+  const unwatched = { observers: [], tracing: undefined };
+  const server = publicListener(options, running, apiContext(options, running), unwatched);
   server.listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

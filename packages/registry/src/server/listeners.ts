@@ -1,11 +1,11 @@
 import type { Server } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import type { HostRules } from '../api/http/guard.ts';
 import { createListener } from '../api/http/listener.ts';
 import { openApiDocument } from '../api/openapi/openapi.ts';
 import { withBodyLimits, type ApiContext } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
-import { isOnLoopback } from './serve-addresses.ts';
 import type { Operations } from './operations.ts';
 import type { AppOptions } from './app-options.ts';
 import type { Running } from './running.ts';
@@ -51,7 +51,7 @@ export function apiContext({ build, config, ingest, log }: AppOptions, running: 
 
 /** Probes ask it every few seconds. On this machine alone no page in a browser of it may read it by another name. */
 export function internalListener(options: AppOptions, context: ApiContext): Server {
-  const rules = isOnLoopback(options.addresses.internal) ? { hosts: [], origins: undefined } : undefined;
+  const rules = isLoopback(options.addresses.internal.host) ? { hosts: [], origins: undefined } : undefined;
   return createListener({ ...common(options, 'internal'), context, requestLog: 'debug', hosts: () => rules });
 }
 
@@ -59,20 +59,15 @@ export function internalListener(options: AppOptions, context: ApiContext): Serv
 export function publicListener(
   options: AppOptions,
   running: Running,
-  {
-    context,
-    operations,
-  }: {
-    readonly context: ApiContext;
-    readonly operations: Pick<Operations, 'observers' | 'tracing'>;
-  },
+  context: ApiContext,
+  { observers, tracing }: Pick<Operations, 'observers' | 'tracing'>,
 ): Server {
   const { cors } = options.config;
   return createListener({
     ...common(options, 'public'),
     context,
-    observers: operations.observers,
-    tracing: operations.tracing,
+    observers,
+    tracing,
     requestLog: options.requestLog,
     compress: options.compress,
     committingSince: () => running.store?.committingSince?.(),

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isLoopback } from '@skep/core/fetch/loopback.ts';
 import type { AuthConfig } from '../config/auth.ts';
 
 /** Where a listener listens. An empty host is every interface. */
@@ -26,9 +25,6 @@ export function parseAddress(text: string, setting: string): ListenAddress {
   if (!known) throw invalid(`${setting}: the host of "${text}" must be empty, an IP address or localhost`);
   return { host, port };
 }
-
-/** Whether only this machine reaches it. */
-export const isOnLoopback = ({ host }: ListenAddress): boolean => isLoopback(host);
 
 /** Two listeners cannot share one address; port 0 never collides. */
 export function sameAddress(one: ListenAddress, other: ListenAddress): boolean {

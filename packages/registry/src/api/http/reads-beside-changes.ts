@@ -6,7 +6,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface CommitUnderWay {
   /** See OpenedStore. */
-  readonly committingSince?: (() => number | undefined) | undefined;
+  readonly committingSince?: () => number | undefined;
 }
 
 interface WaitingRead {
@@ -29,8 +29,8 @@ const MAX_WAITING = 64;
  * read only: as many are answered in the same time, and a change waits for one read instead of one of every reader.
  *
  * A database on the same machine needs a processor as well, which a loop that always has something to do does not give
- * away. While it works on a commit for one of those changes reads therefore wait, until one has waited for a millisecond
- * (decision 0471); then, or when the timer wakes for it, below a millisecond later, they are answered as above.
+ * away. While it works on a commit and changes are under way reads therefore wait, until one has waited for a
+ * millisecond: two at most, where the timer comes late for it (decision 0471). Then they have their turns as above.
  */
 export function readsBesideChanges(
   handle: Handle,
